@@ -144,12 +144,15 @@ type PrincipalReader interface {
 	PrincipalByEmail(ctx context.Context, email string) (gateway.Principal, error)
 	Principals(ctx context.Context, page Page) ([]gateway.Principal, error)
 	Secrets(ctx context.Context, principal gateway.ID) ([]gateway.Secret, error)
+	// PrincipalChanges returns every principal changed after the given change number and the newest change number. A deleted one
+	// comes back with its id and Disabled set.
+	PrincipalChanges(ctx context.Context, since int64) (changed []gateway.Principal, newest int64, err error)
 	// SigningKeys lists the keys that have not expired at this time.
 	SigningKeys(ctx context.Context, at time.Time) ([]gateway.SigningKey, error)
 }
 
-// PrincipalWriter changes principals, their secrets and the keys that sign tokens. A change of a principal raises the principal's
-// place in PrincipalChanges.
+// PrincipalWriter changes principals, their secrets and the keys that sign tokens. Each change of a principal raises the change number
+// that PrincipalChanges counts with.
 type PrincipalWriter interface {
 	// CreatePrincipal answers CodeDuplicatePrincipal when the id or e-mail is taken.
 	CreatePrincipal(ctx context.Context, p gateway.Principal) error
