@@ -141,3 +141,11 @@ func DecodeStrict(r io.Reader, v any) error {
 	}
 	return nil
 }
+
+// Output takes an answer while it is made. Begin is called exactly once, before the first Write; whatever Write takes may stay in a
+// buffer until Flush, until the buffer is full, or for a tenth of a second. A Write that blocks is back pressure from the reader.
+type Output interface {
+	io.Writer
+	Begin(h AnswerHeader) error
+	Flush() error
+}
