@@ -64,6 +64,8 @@ const (
 	CodeConcurrencyLimit Code = "GatewayConcurrencyLimitExceeded"
 	// The request ran out of its own time and was cancelled on the member.
 	CodeTimeout Code = "GatewayRequestTimeout"
+	// The caller went away before the answer was complete. Nobody gets this code; it stands in the records.
+	CodeClientGone Code = "ClientClosedRequest"
 	// The tunnel broke after the member had admitted a request that may write: it ran once or not at all.
 	CodeOutcomeUnknown Code = "GatewayRequestOutcomeUnknown"
 	// The tunnel broke while the answer was on its way.

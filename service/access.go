@@ -1,0 +1,191 @@
+package service
+
+import (
+	"context"
+	"crypto/rsa"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/golang-jwt/jwt/v5"
+
+	"comporta/persistence"
+	"comporta/service/gateway"
+)
+
+// Audience is the audience of every access token. Requests may ask for any scope; what they get is a token for this service.
+const Audience = "api://comporta"
+
+// leeway is how far the clocks of this service's replicas may differ.
+const leeway = time.Minute
+
+// Access knows who calls: it issues and verifies tokens and keeps the principals' state at hand.
+type Access struct {
+	*core
+	tenant     atomic.Pointer[gateway.ID]
+	signer     atomic.Pointer[signer]
+	keys       atomic.Pointer[map[string]*rsa.PublicKey]
+	keysAsked  atomic.Int64 // unix seconds of the last reading of keys for an unknown kid
+	tokens     tokenCache
+	principals sync.Map // gateway.ID -> *gateway.Principal
+	// hashing bounds how many Argon2id computations run at once: each takes memory.
+	hashing chan struct{}
+}
+
+func newAccess(c *core) *Access {
+	return &Access{core: c, hashing: make(chan struct{}, 2)}
+}
+
+// Token is an access token as the token endpoint hands it out.
+type Token struct {
+	AccessToken string
+	ExpiresIn   time.Duration
+}
+
+// claims are what an access token of ours says.
+type claims struct {
+	jwt.RegisteredClaims
+	ObjectID string   `json:"oid"`
+	TenantID string   `json:"tid"`
+	AppID    string   `json:"appid,omitempty"`
+	Name     string   `json:"name,omitempty"`
+	Roles    []string `json:"roles,omitempty"`
+}
+
+// TenantID is the id of the one tenant of this service.
+func (a *Access) TenantID() gateway.ID {
+	if id := a.tenant.Load(); id != nil {
+		return *id
+	}
+	return ""
+}
+
+// IssueToken checks an application's id and secret (grant client_credentials) and makes a token for it.
+// A wrong id, a wrong secret and a disabled application get the same CodeInvalidClient.
+func (a *Access) IssueToken(ctx context.Context, clientID, secret string) (Token, error) {
+	p, err := a.authenticateClient(ctx, clientID, secret)
+	if err != nil {
+		return Token{}, err
+	}
+	s := a.signer.Load()
+	if s == nil {
+		return Token{}, gateway.Errorf(gateway.CodeUnavailable, "The service is starting; try again in a moment.")
+	}
+	now := a.Now()
+	c := claims{
+		RegisteredClaims: jwt.RegisteredClaims{
+			Issuer: a.Issuer, Subject: p.ID.String(), Audience: jwt.ClaimStrings{Audience}, ID: a.NewID().String(),
+			IssuedAt: jwt.NewNumericDate(now), NotBefore: jwt.NewNumericDate(now), ExpiresAt: jwt.NewNumericDate(now.Add(a.TokenLifetime)),
+		},
+		ObjectID: p.ID.String(), AppID: p.ID.String(), TenantID: a.TenantID().String(), Name: p.Name,
+	}
+	if p.TenantAdmin {
+		c.Roles = []string{"TenantAdmin"}
+	}
+	token := jwt.NewWithClaims(jwt.SigningMethodRS256, c)
+	token.Header["kid"] = s.kid
+	text, err := token.SignedString(s.private)
+	if err != nil {
+		return Token{}, err
+	}
+	return Token{AccessToken: text, ExpiresIn: a.TokenLifetime}, nil
+}
+
+// Authenticate says who stands behind a bearer token. CodeTokenExpired for one that was good once, CodeUnauthorized for any other
+// that is not good now, one of a disabled or deleted principal included.
+func (a *Access) Authenticate(ctx context.Context, bearer string) (gateway.Caller, error) {
+	now := a.Now()
+	key := hashToken(bearer)
+	known, ok := a.tokens.get(key)
+	if !ok {
+		c, err := a.verify(ctx, bearer)
+		if err != nil {
+			return gateway.Caller{}, err
+		}
+		known = verified{principal: gateway.ID(c.ObjectID), expires: c.ExpiresAt.Time}
+		a.tokens.put(key, known, now)
+	}
+	if !now.Before(known.expires.Add(leeway)) {
+		return gateway.Caller{}, errExpired()
+	}
+	p, err := a.principal(ctx, known.principal)
+	if err != nil && !gateway.IsCode(err, gateway.CodeNotFound) {
+		return gateway.Caller{}, err
+	}
+	if err != nil || p.Disabled {
+		return gateway.Caller{}, gateway.Errorf(gateway.CodeUnauthorized, "The principal of this token is disabled or was deleted.")
+	}
+	return gateway.Caller{ID: p.ID, TenantID: a.TenantID(), Name: p.Name, TenantAdmin: p.TenantAdmin}, nil
+}
+
+// verify checks signature, algorithm, issuer, audience and time.
+func (a *Access) verify(ctx context.Context, bearer string) (*claims, error) {
+	var c claims
+	parser := jwt.NewParser(jwt.WithValidMethods([]string{jwt.SigningMethodRS256.Alg()}), jwt.WithIssuer(a.Issuer), jwt.WithAudience(Audience),
+		jwt.WithExpirationRequired(), jwt.WithLeeway(leeway), jwt.WithIssuedAt(), jwt.WithTimeFunc(a.Now))
+	_, err := parser.ParseWithClaims(bearer, &c, func(t *jwt.Token) (any, error) {
+		kid, _ := t.Header["kid"].(string)
+		return a.verificationKey(ctx, kid)
+	})
+	if errors.Is(err, jwt.ErrTokenExpired) && !errors.Is(err, jwt.ErrTokenSignatureInvalid) {
+		return nil, errExpired()
+	}
+	if err != nil {
+		return nil, gateway.Wrap(gateway.CodeUnauthorized, err, "The access token is not one of this service, or was changed on the way.")
+	}
+	id, ok := gateway.ParseID(c.ObjectID)
+	if !ok || c.TenantID != a.TenantID().String() {
+		return nil, gateway.Errorf(gateway.CodeUnauthorized, "The access token belongs to another tenant.")
+	}
+	c.ObjectID = id.String()
+	return &c, nil
+}
+
+func errExpired() *gateway.Error {
+	return gateway.Errorf(gateway.CodeTokenExpired, "Access token has expired, resubmit with a new access token.")
+}
+
+// principal returns a principal from memory, or reads it once.
+func (a *Access) principal(ctx context.Context, id gateway.ID) (*gateway.Principal, error) {
+	if p, ok := a.principals.Load(id); ok {
+		return p.(*gateway.Principal), nil
+	}
+	return a.readPrincipal(ctx, id)
+}
+
+// readPrincipal reads a principal anew, after a change or for the first time.
+func (a *Access) readPrincipal(ctx context.Context, id gateway.ID) (*gateway.Principal, error) {
+	var p gateway.Principal
+	err := a.Store.View(ctx, func(r persistence.Reader) (err error) {
+		p, err = r.Principal(ctx, id)
+		return err
+	})
+	if err != nil {
+		a.principals.Delete(id)
+		return nil, err
+	}
+	a.principals.Store(id, &p)
+	return &p, nil
+}
+
+// catchUp takes in what other processes changed of principals.
+func (a *Access) catchUp(ctx context.Context, since int64) (int64, error) {
+	var changed []gateway.Principal
+	newest := since
+	err := a.Store.View(ctx, func(r persistence.Reader) (err error) {
+		changed, newest, err = r.PrincipalChanges(ctx, since)
+		return err
+	})
+	if err != nil {
+		return since, err
+	}
+	for _, p := range changed {
+		if _, known := a.principals.Load(p.ID); known {
+			if _, err := a.readPrincipal(ctx, p.ID); err != nil && !gateway.IsCode(err, gateway.CodeNotFound) {
+				return since, err
+			}
+		}
+	}
+	return newest, nil
+}

@@ -1,0 +1,433 @@
+package service
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"comporta/persistence"
+	"comporta/service/gateway"
+	"comporta/service/recovery"
+)
+
+// clusterKeyBits is the size of a cluster's key pair.
+const clusterKeyBits = 2048
+
+// maxQueue bounds QueueTimeout.
+const maxQueue = 10 * time.Minute
+
+// Clusters are the use cases around clusters and the rights on them.
+type Clusters struct {
+	*core
+	guard *guard
+}
+
+// NewCluster is what a cluster is made of. MemberName names its first member; "" gives it the cluster's name.
+type NewCluster struct {
+	Name, MemberName, Description, Region string
+	RecoveryKey                           string
+	// Overwrite takes over an existing cluster of that name, if the recovery key is its own.
+	Overwrite bool
+}
+
+// Invitation is a member that waits for its machine, and the token with which one machine may take it over once.
+type Invitation struct {
+	ClusterID, MemberID gateway.ID
+	Token               string
+	ExpiresAt           time.Time
+}
+
+// Create makes a cluster and its first member, which has the same id, and makes the caller its Admin.
+func (s *Clusters) Create(ctx context.Context, caller *gateway.Caller, n NewCluster) (Invitation, error) {
+	c, m, err := s.draft(n)
+	if err != nil {
+		return Invitation{}, err
+	}
+	if n.Overwrite {
+		if old, err := s.byName(ctx, c.Name); err == nil {
+			return s.takeOver(ctx, caller, old, n.RecoveryKey)
+		} else if !gateway.IsCode(err, gateway.CodeNotFound) {
+			return Invitation{}, err
+		}
+	}
+	if c.Key, err = s.newKey(ctx, n.RecoveryKey); err != nil {
+		return Invitation{}, err
+	}
+	invitation, enrolment, err := s.invite(c.ID, m.ID)
+	if err != nil {
+		return Invitation{}, err
+	}
+	err = s.changed(ctx, c.ID, func(tx persistence.Tx) error {
+		return s.create(ctx, tx, caller, c, m, &enrolment)
+	})
+	invitation.ExpiresAt = enrolment.ExpiresAt
+	return invitation, err
+}
+
+// draft checks the words of a new cluster.
+func (s *Clusters) draft(n NewCluster) (gateway.Cluster, gateway.Member, error) {
+	name, err := cleanName("name", n.Name)
+	if err != nil {
+		return gateway.Cluster{}, gateway.Member{}, err
+	}
+	memberName := name
+	if n.MemberName != "" {
+		if memberName, err = cleanName("memberName", n.MemberName); err != nil {
+			return gateway.Cluster{}, gateway.Member{}, err
+		}
+	}
+	if err := checkText("description", n.Description); err != nil {
+		return gateway.Cluster{}, gateway.Member{}, err
+	}
+	region, err := s.region(n.Region)
+	if err != nil {
+		return gateway.Cluster{}, gateway.Member{}, err
+	}
+	if err := recovery.Check(n.RecoveryKey); err != nil {
+		return gateway.Cluster{}, gateway.Member{}, err
+	}
+	id := s.NewID()
+	return gateway.Cluster{ID: id, PrimaryID: id, Name: name, Description: n.Description, Region: region, Mode: gateway.Failover, AllowCloudRefresh: true},
+		gateway.Member{ID: id, ClusterID: id, Name: memberName, State: gateway.MemberEnabled}, nil
+}
+
+// region finds a region by its key, in any letter case; "" is the home region.
+func (s *core) region(key string) (string, error) {
+	for _, r := range s.Regions {
+		if key == "" && r.Home || key != "" && strings.EqualFold(r.Key, key) {
+			return r.Key, nil
+		}
+	}
+	return "", gateway.Errorf(gateway.CodeInvalid, "There is no region %q.", key)
+}
+
+// newKey makes the cluster's key pair. The private key leaves this function only sealed.
+func (s *Clusters) newKey(ctx context.Context, recoveryKey string) (gateway.ClusterKey, error) {
+	select {
+	case s.guard.work <- struct{}{}:
+		defer func() { <-s.guard.work }()
+	case <-ctx.Done():
+		return gateway.ClusterKey{}, ctx.Err()
+	}
+	return recovery.New(recoveryKey, s.Random, s.RecoveryCost, clusterKeyBits)
+}
+
+func (s *Clusters) create(ctx context.Context, tx persistence.Tx, caller *gateway.Caller, c gateway.Cluster, m gateway.Member, e *gateway.Enrolment) error {
+	c.CreatedAt, m.CreatedAt = tx.Now(), tx.Now()
+	e.ExpiresAt = tx.Now().Add(enrolmentLifetime)
+	if err := tx.CreateCluster(ctx, c); err != nil {
+		return err
+	}
+	if err := tx.CreateMember(ctx, m); err != nil {
+		return err
+	}
+	if err := tx.PutEnrolment(ctx, *e); err != nil {
+		return err
+	}
+	admin := gateway.Permission{ClusterID: c.ID, PrincipalID: caller.ID, Role: gateway.ClusterAdmin, CreatedAt: tx.Now()}
+	if err := tx.PutPermission(ctx, admin); err != nil {
+		return err
+	}
+	return s.audit(ctx, tx, caller, change{action: "cluster.create", kind: "cluster", id: c.ID, cluster: c.ID, after: viewCluster(c)})
+}
+
+func (s *Clusters) byName(ctx context.Context, name string) (gateway.Cluster, error) {
+	var c gateway.Cluster
+	err := s.Store.View(ctx, func(r persistence.Reader) (err error) {
+		c, err = r.ClusterByName(ctx, name)
+		return err
+	})
+	return c, err
+}
+
+// takeOver readies the primary of an existing cluster for a new machine: the ids, data sources and rights stay. It takes the cluster's
+// recovery key and the right to manage the cluster; a caller without that right learns only that the name is taken.
+func (s *Clusters) takeOver(ctx context.Context, caller *gateway.Caller, old gateway.Cluster, recoveryKey string) (Invitation, error) {
+	state, err := s.directory.get(ctx, old.ID)
+	if err != nil {
+		return Invitation{}, err
+	}
+	if !caller.TenantAdmin && state.Permissions[caller.ID].Role != gateway.ClusterAdmin {
+		return Invitation{}, gateway.Errorf(gateway.CodeDuplicateClusterName, "The gateway DisplayName input is already being used by another gateway")
+	}
+	if err := s.guard.try(ctx, old.ID, func() bool { return recovery.CheckKey(recoveryKey, old.Key) }); err != nil {
+		return Invitation{}, err
+	}
+	return s.reinvite(ctx, caller, old.ID, old.PrimaryID)
+}
+
+// Scope says whose clusters a list holds.
+type Scope int
+
+// The scopes.
+const (
+	// Individual: those where the caller has any role.
+	Individual Scope = iota
+	// Organization: all; the route takes a TenantAdmin.
+	Organization
+)
+
+// ClusterView is a cluster as an answer shows it: what is kept, and what its tunnels show.
+type ClusterView struct {
+	gateway.Cluster
+	Members       []MemberView
+	Permissions   []PermissionView
+	DataSourceIDs []gateway.ID
+}
+
+// PermissionView is a permission with what is known of its principal.
+type PermissionView struct {
+	gateway.Permission
+	Principal gateway.Principal
+}
+
+// Online reports whether any enabled member can be reached.
+func (v *ClusterView) Online() bool {
+	return slices.ContainsFunc(v.Members, func(m MemberView) bool {
+		return m.State == gateway.MemberEnabled && m.Presence.Online
+	})
+}
+
+// MixedVersions reports whether the members run different versions.
+func (v *ClusterView) MixedVersions() bool {
+	seen := ""
+	for _, m := range v.Members {
+		version := m.CurrentVersion()
+		if version == "" {
+			continue
+		}
+		if seen != "" && version != seen {
+			return true
+		}
+		seen = version
+	}
+	return false
+}
+
+// Primary returns the primary member, or nil for a cluster that has none.
+func (v *ClusterView) Primary() *MemberView {
+	for i := range v.Members {
+		if v.Members[i].ID == v.PrimaryID {
+			return &v.Members[i]
+		}
+	}
+	return nil
+}
+
+// List returns the clusters of a scope, oldest first.
+func (s *Clusters) List(ctx context.Context, caller *gateway.Caller, scope Scope, f persistence.ClusterFilter) ([]ClusterView, error) {
+	if scope == Individual {
+		f.Principal = caller.ID
+	}
+	var views []ClusterView
+	err := s.Store.View(ctx, func(r persistence.Reader) error {
+		clusters, err := r.Clusters(ctx, f)
+		if err != nil {
+			return err
+		}
+		views, err = s.views(ctx, r, clusters)
+		return err
+	})
+	return views, err
+}
+
+// Get returns one cluster.
+func (s *Clusters) Get(ctx context.Context, id gateway.ID) (ClusterView, error) {
+	var view ClusterView
+	err := s.Store.View(ctx, func(r persistence.Reader) error {
+		c, err := r.Cluster(ctx, id)
+		if err != nil {
+			return err
+		}
+		views, err := s.views(ctx, r, []gateway.Cluster{c})
+		if err == nil {
+			view = views[0]
+		}
+		return err
+	})
+	return view, err
+}
+
+// views joins clusters with their members, permissions and data source ids; one query each for the whole list.
+func (s *Clusters) views(ctx context.Context, r persistence.Reader, clusters []gateway.Cluster) ([]ClusterView, error) {
+	if len(clusters) == 0 {
+		return []ClusterView{}, nil
+	}
+	views, at, ids := make([]ClusterView, len(clusters)), map[gateway.ID]int{}, make([]gateway.ID, len(clusters))
+	for i, c := range clusters {
+		views[i] = ClusterView{Cluster: c, Members: []MemberView{}, Permissions: []PermissionView{}, DataSourceIDs: []gateway.ID{}}
+		at[c.ID], ids[i] = i, c.ID
+	}
+	members, err := r.Members(ctx, ids...)
+	if err != nil {
+		return nil, err
+	}
+	for _, m := range members {
+		v := &views[at[m.ClusterID]]
+		v.Members = append(v.Members, s.viewOf(&v.Cluster, m))
+	}
+	if err := addPermissions(ctx, r, views, at, ids); err != nil {
+		return nil, err
+	}
+	sources, err := r.DataSources(ctx, persistence.Page{}, ids...)
+	for _, d := range sources {
+		v := &views[at[d.ClusterID]]
+		v.DataSourceIDs = append(v.DataSourceIDs, d.ID)
+	}
+	return views, err
+}
+
+func addPermissions(ctx context.Context, r persistence.Reader, views []ClusterView, at map[gateway.ID]int, ids []gateway.ID) error {
+	permissions, err := r.Permissions(ctx, ids...)
+	if err != nil {
+		return err
+	}
+	known := map[gateway.ID]gateway.Principal{}
+	for _, p := range permissions {
+		who, ok := known[p.PrincipalID]
+		if !ok {
+			if who, err = r.Principal(ctx, p.PrincipalID); err != nil && !gateway.IsCode(err, gateway.CodeNotFound) {
+				return err
+			}
+			known[p.PrincipalID] = who
+		}
+		v := &views[at[p.ClusterID]]
+		v.Permissions = append(v.Permissions, PermissionView{p, who})
+	}
+	return nil
+}
+
+// ClusterPatch changes what is not nil. ResetLimits first takes all limits back to the defaults.
+type ClusterPatch struct {
+	Name, Description, Department, ContactInfo *string
+	AllowCloudRefresh, AllowCustomConnectors   *bool
+	Mode                                       *gateway.BalanceMode
+	Limits                                     gateway.Limits
+	ResetLimits                                bool
+	QueueTimeout                               *time.Duration
+}
+
+// Update changes a cluster. Two updates at once both hold: each is read and written in one transaction.
+func (s *Clusters) Update(ctx context.Context, caller *gateway.Caller, id gateway.ID, patch ClusterPatch) error {
+	if err := patch.check(); err != nil {
+		return err
+	}
+	return s.changed(ctx, id, func(tx persistence.Tx) error {
+		before, err := tx.Cluster(ctx, id)
+		if err != nil {
+			return err
+		}
+		after := patch.apply(before)
+		if err := tx.UpdateCluster(ctx, after); err != nil {
+			return err
+		}
+		return s.audit(ctx, tx, caller, change{action: "cluster.update", kind: "cluster", id: id, cluster: id, before: viewCluster(before), after: viewCluster(after)})
+	})
+}
+
+func (p *ClusterPatch) check() error {
+	if p.Name != nil {
+		name, err := cleanName("name", *p.Name)
+		if err != nil {
+			return err
+		}
+		p.Name = &name
+	}
+	for property, text := range map[string]*string{"description": p.Description, "department": p.Department, "contactInformation": p.ContactInfo} {
+		if text != nil {
+			if err := checkText(property, *text); err != nil {
+				return err
+			}
+		}
+	}
+	if p.QueueTimeout != nil && (*p.QueueTimeout < 0 || *p.QueueTimeout > maxQueue) {
+		return gateway.Errorf(gateway.CodeInvalid, "%s must be between 0 and %d.", gateway.SettingQueue, int(maxQueue.Seconds()))
+	}
+	return p.Limits.Validate()
+}
+
+func (p *ClusterPatch) apply(c gateway.Cluster) gateway.Cluster {
+	set(&c.Name, p.Name)
+	set(&c.Description, p.Description)
+	set(&c.Department, p.Department)
+	set(&c.ContactInfo, p.ContactInfo)
+	set(&c.AllowCloudRefresh, p.AllowCloudRefresh)
+	set(&c.AllowCustomConnectors, p.AllowCustomConnectors)
+	set(&c.Mode, p.Mode)
+	set(&c.QueueTimeout, p.QueueTimeout)
+	if p.ResetLimits {
+		c.Limits = gateway.Limits{}
+	}
+	c.Limits = p.Limits.Over(c.Limits)
+	return c
+}
+
+func set[T any](to *T, from *T) {
+	if from != nil {
+		*to = *from
+	}
+}
+
+// Delete removes a cluster and everything in it.
+func (s *Clusters) Delete(ctx context.Context, caller *gateway.Caller, id gateway.ID) error {
+	return s.changed(ctx, id, func(tx persistence.Tx) error { return s.delete(ctx, tx, caller, id) })
+}
+
+func (s *core) delete(ctx context.Context, tx persistence.Tx, caller *gateway.Caller, id gateway.ID) error {
+	before, err := tx.Cluster(ctx, id)
+	if err != nil {
+		return err
+	}
+	if err := tx.DeleteCluster(ctx, id); err != nil {
+		return err
+	}
+	return s.audit(ctx, tx, caller, change{action: "cluster.delete", kind: "cluster", id: id, cluster: id, before: viewCluster(before)})
+}
+
+// ChangeRecoveryKey seals the cluster's private key anew. Members that are joined go on working; a later join takes the new key.
+func (s *Clusters) ChangeRecoveryKey(ctx context.Context, caller *gateway.Caller, id gateway.ID, current, next string) error {
+	if err := recovery.Check(next); err != nil {
+		return err
+	}
+	var c gateway.Cluster
+	err := s.Store.View(ctx, func(r persistence.Reader) (err error) {
+		c, err = r.Cluster(ctx, id)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	var key gateway.ClusterKey
+	var sealErr error
+	err = s.guard.try(ctx, id, func() bool {
+		key, sealErr = recovery.Reseal(current, next, c.Key, s.Random, s.RecoveryCost)
+		return !gateway.IsCode(sealErr, gateway.CodeRecoveryKeyWrong)
+	})
+	if err != nil || sealErr != nil {
+		return firstError(err, sealErr)
+	}
+	return s.changed(ctx, id, func(tx persistence.Tx) error {
+		now, err := tx.Cluster(ctx, id)
+		if err != nil {
+			return err
+		}
+		if string(now.Key.Sealed) != string(c.Key.Sealed) {
+			return gateway.Errorf(gateway.CodeConflict, "The recovery key was changed by somebody else at the same moment.").About(id)
+		}
+		now.Key = key
+		if err := tx.UpdateCluster(ctx, now); err != nil {
+			return err
+		}
+		return s.audit(ctx, tx, caller, change{action: "cluster.recoverykey", kind: "cluster", id: id, cluster: id})
+	})
+}
+
+func firstError(errs ...error) error {
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,415 @@
+package service
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"comporta/persistence"
+	"comporta/service/gateway"
+)
+
+// algorithmRSA is the one algorithm that clients name for every form of the envelope.
+const algorithmRSA = "RSA-OAEP"
+
+// DataSources are the use cases around data sources, their credentials and users.
+type DataSources struct{ *core }
+
+// CredentialInput is a credential as a client sends it.
+type CredentialInput struct {
+	gateway.StoredCredential
+	// Plain: the envelope is credential JSON in plain text (encryptionAlgorithm None).
+	Plain bool
+}
+
+// NewDataSource is what a data source is made of. Credentials are keyed by member id, "" for all: the members of a cluster share one
+// key, so one entry serves every member.
+type NewDataSource struct {
+	Name, ConnectionDetails, Annotation, SingleSignOn string
+	Type                                              gateway.DataSourceType
+	Credentials                                       map[gateway.ID]CredentialInput
+}
+
+// Create registers a data source on a cluster and makes the caller its Owner. It does not connect: ask for the status for that.
+func (s *DataSources) Create(ctx context.Context, caller *gateway.Caller, cluster gateway.ID, n NewDataSource) (gateway.DataSource, error) {
+	d, err := draftDataSource(n)
+	if err != nil {
+		return d, err
+	}
+	d.ID, d.ClusterID = s.NewID(), cluster
+	state, err := s.directory.get(ctx, cluster)
+	if err != nil {
+		return d, err
+	}
+	if err := mayCreateType(caller, state, d.Type); err != nil {
+		return d, err
+	}
+	if d.Credential, err = s.credential(state, n.Credentials); err != nil {
+		return d, err
+	}
+	d.Credential.Version = 1
+	err = s.changed(ctx, cluster, func(tx persistence.Tx) error { return s.create(ctx, tx, caller, &d) })
+	return d, err
+}
+
+func (s *DataSources) create(ctx context.Context, tx persistence.Tx, caller *gateway.Caller, d *gateway.DataSource) error {
+	existing, err := tx.DataSources(ctx, persistence.Page{Skip: gateway.MaxDataSources - 1, Limit: 1}, d.ClusterID)
+	if err != nil {
+		return err
+	}
+	if len(existing) > 0 {
+		return gateway.Errorf(gateway.CodeTooManyDataSources, "The cluster has %d data sources, which is all it takes.", gateway.MaxDataSources).About(d.ClusterID)
+	}
+	d.CreatedAt = tx.Now()
+	if err := tx.CreateDataSource(ctx, *d); err != nil {
+		return err
+	}
+	owner := gateway.DataSourceUser{DataSourceID: d.ID, PrincipalID: caller.ID, Role: gateway.DataSourceOwner, Right: gateway.RightRead, CreatedAt: tx.Now()}
+	if err := tx.PutDataSourceUser(ctx, owner); err != nil {
+		return err
+	}
+	return s.audit(ctx, tx, caller, change{action: "datasource.create", kind: "datasource", id: d.ID, cluster: d.ClusterID, after: viewDataSource(*d)})
+}
+
+func draftDataSource(n NewDataSource) (gateway.DataSource, error) {
+	name, err := cleanName("datasourceName", n.Name)
+	if err != nil {
+		return gateway.DataSource{}, err
+	}
+	if err := checkText("datasourceAnnotation", n.Annotation); err != nil {
+		return gateway.DataSource{}, err
+	}
+	if !n.Type.Served() {
+		return gateway.DataSource{}, gateway.Errorf(gateway.CodeUnsupportedDataSource, "Data sources of type %s are not supported. Supported are %s.", n.Type, servedWords())
+	}
+	if err := checkConnection(n.Type, n.ConnectionDetails); err != nil {
+		return gateway.DataSource{}, err
+	}
+	return gateway.DataSource{Name: name, Type: n.Type, ConnectionDetails: n.ConnectionDetails, Annotation: n.Annotation, SingleSignOn: n.SingleSignOn}, nil
+}
+
+func servedWords() string {
+	words := make([]string, len(gateway.ServedTypes))
+	for i, t := range gateway.ServedTypes {
+		words[i] = string(t)
+		if t == gateway.TypeExtension {
+			words[i] = "Extension (kind SQLite)"
+		}
+	}
+	return strings.Join(words, ", ")
+}
+
+// needed lists the connection details that each type cannot do without. The member checks them further, against its own configuration.
+var needed = map[gateway.DataSourceType][]string{
+	gateway.TypeSQLServer:  {"server", "database"},
+	gateway.TypePostgreSQL: {"server", "database"},
+	gateway.TypeMySQL:      {"server", "database"},
+	gateway.TypeExtension:  {"kind", "path"},
+	gateway.TypeWeb:        {"url"},
+	gateway.TypeOData:      {"url"},
+	gateway.TypeFile:       {"path"},
+	gateway.TypeFolder:     {"path"},
+}
+
+func checkConnection(t gateway.DataSourceType, details string) error {
+	if err := checkText("connectionDetails", details); err != nil {
+		return err
+	}
+	var parsed map[string]any
+	if err := json.Unmarshal([]byte(details), &parsed); err != nil || parsed == nil {
+		return gateway.Errorf(gateway.CodeInvalid, `connectionDetails must be the text of a JSON object, such as {"server":"db:5432","database":"sales"}.`)
+	}
+	for _, name := range needed[t] {
+		if text, ok := parsed[name].(string); !ok || strings.TrimSpace(text) == "" {
+			return gateway.Errorf(gateway.CodeInvalid, "connectionDetails of a %s data source must have %q.", t, name)
+		}
+	}
+	if kind, _ := parsed["kind"].(string); t == gateway.TypeExtension && !strings.EqualFold(kind, "SQLite") {
+		return gateway.Errorf(gateway.CodeUnsupportedDataSource, "Extension data sources of kind %q are not supported. Supported is SQLite.", kind)
+	}
+	return nil
+}
+
+// mayCreateType applies a creator's allowed types.
+func mayCreateType(caller *gateway.Caller, state *gateway.ClusterState, t gateway.DataSourceType) error {
+	p, ok := state.Permissions[caller.ID]
+	if !ok || p.AllowedTypes == nil || slices.Contains(p.AllowedTypes, t) {
+		return nil
+	}
+	return gateway.Errorf(gateway.CodeForbidden, "Your role on this cluster does not include data sources of type %s.", t).About(state.Cluster.ID)
+}
+
+// credential picks and checks the entry to keep: the first in plan order. Every entry must be one that members can open.
+func (s *DataSources) credential(state *gateway.ClusterState, entries map[gateway.ID]CredentialInput) (gateway.StoredCredential, error) {
+	if len(entries) == 0 {
+		return gateway.StoredCredential{}, gateway.Errorf(gateway.CodeCredentialFormat, "credentialDetails is missing.")
+	}
+	for id, entry := range entries {
+		if id != "" && !slices.ContainsFunc(state.Members, func(m gateway.Member) bool { return m.ID == id }) {
+			return gateway.StoredCredential{}, gateway.Errorf(gateway.CodeCredentialFormat, "credentialDetails names %s, which is not a member of the cluster.", id).About(id)
+		}
+		checked, err := s.checked(&state.Cluster, entry)
+		if err != nil {
+			return gateway.StoredCredential{}, err
+		}
+		entries[id] = checked
+	}
+	for _, m := range state.Members {
+		if entry, ok := entries[m.ID]; ok {
+			return entry.StoredCredential, nil
+		}
+	}
+	return entries[""].StoredCredential, nil
+}
+
+// checked sees that a credential has the form that the cluster's key demands; plain text is sealed here if the operator allows it.
+func (s *DataSources) checked(c *gateway.Cluster, in CredentialInput) (CredentialInput, error) {
+	if in.Envelope == "" && (strings.EqualFold(in.Type, "Anonymous") || in.SkipTest && in.Type == "OAuth2") {
+		in.Algorithm = ""
+		return in, nil
+	}
+	if in.Plain {
+		if !s.AllowPlainCredentials {
+			return in, gateway.Errorf(gateway.CodeCredentialFormat, "Credentials in plain text are refused: the service must not be able to read them. Encrypt them with the cluster's public key (RSA-OAEP), or have the operator start it with --allow-plain-credentials.")
+		}
+		sealed, err := s.Envelopes.SealPlain(c.Key.Modulus, c.Key.Exponent, in.Envelope)
+		if err != nil {
+			return in, err
+		}
+		in.Envelope, in.Plain = sealed, false
+	}
+	in.Algorithm = algorithmRSA
+	return in, s.Envelopes.CheckForm(len(c.Key.Modulus), in.Envelope)
+}
+
+// DataSourceView is a data source as an answer shows it.
+type DataSourceView struct {
+	gateway.DataSource
+	Users []DataSourceUserView
+}
+
+// DataSourceUserView is a user with what is known of the principal.
+type DataSourceUserView struct {
+	gateway.DataSourceUser
+	Principal gateway.Principal
+}
+
+// List returns the cluster's data sources that the caller may see, oldest first.
+func (s *DataSources) List(ctx context.Context, caller *gateway.Caller, cluster gateway.ID, page persistence.Page) ([]DataSourceView, error) {
+	state, err := s.directory.get(ctx, cluster)
+	if err != nil {
+		return nil, err
+	}
+	var views []DataSourceView
+	err = s.Store.View(ctx, func(r persistence.Reader) error {
+		all, err := r.DataSources(ctx, persistence.Page{}, cluster)
+		if err != nil {
+			return err
+		}
+		views, err = s.views(ctx, r, pageOf(visibleTo(caller, state, all), page))
+		return err
+	})
+	return views, err
+}
+
+func visibleTo(caller *gateway.Caller, state *gateway.ClusterState, all []gateway.DataSource) []gateway.DataSource {
+	role := state.Permissions[caller.ID].Role
+	return slices.DeleteFunc(all, func(d gateway.DataSource) bool {
+		r := Rights{TenantAdmin: caller.TenantAdmin, Cluster: role}
+		if ds := state.DataSources[d.ID]; ds != nil {
+			r.DataSource = ds.Users[caller.ID].Role
+		}
+		return Decide(SeeDataSource, r) != Allowed
+	})
+}
+
+func pageOf[T any](list []T, page persistence.Page) []T {
+	list = list[min(page.Skip, len(list)):]
+	if page.Limit > 0 {
+		list = list[:min(page.Limit, len(list))]
+	}
+	return list
+}
+
+// Get returns one data source.
+func (s *DataSources) Get(ctx context.Context, cluster, id gateway.ID) (DataSourceView, error) {
+	var view DataSourceView
+	err := s.Store.View(ctx, func(r persistence.Reader) error {
+		d, err := r.DataSource(ctx, cluster, id)
+		if err != nil {
+			return err
+		}
+		views, err := s.views(ctx, r, []gateway.DataSource{d})
+		if err == nil {
+			view = views[0]
+		}
+		return err
+	})
+	return view, err
+}
+
+func (s *DataSources) views(ctx context.Context, r persistence.Reader, list []gateway.DataSource) ([]DataSourceView, error) {
+	views, at, ids := make([]DataSourceView, len(list)), map[gateway.ID]int{}, make([]gateway.ID, len(list))
+	for i, d := range list {
+		views[i], at[d.ID], ids[i] = DataSourceView{DataSource: d, Users: []DataSourceUserView{}}, i, d.ID
+	}
+	if len(list) == 0 {
+		return views, nil
+	}
+	users, err := r.DataSourceUsers(ctx, ids...)
+	if err != nil {
+		return nil, err
+	}
+	known := map[gateway.ID]gateway.Principal{}
+	for _, u := range users {
+		who, ok := known[u.PrincipalID]
+		if !ok {
+			if who, err = r.Principal(ctx, u.PrincipalID); err != nil && !gateway.IsCode(err, gateway.CodeNotFound) {
+				return nil, err
+			}
+			known[u.PrincipalID] = who
+		}
+		v := &views[at[u.DataSourceID]]
+		v.Users = append(v.Users, DataSourceUserView{u, who})
+	}
+	return views, nil
+}
+
+// DataSourcePatch changes what is not nil.
+type DataSourcePatch struct {
+	Name, Annotation, SingleSignOn, ConnectionDetails *string
+	// Credentials replace the stored ones when not nil; id, users and bindings stay.
+	Credentials map[gateway.ID]CredentialInput
+}
+
+// Update changes a data source. New credentials take effect with the next request of every member.
+func (s *DataSources) Update(ctx context.Context, caller *gateway.Caller, cluster, id gateway.ID, patch DataSourcePatch) error {
+	state, err := s.directory.get(ctx, cluster)
+	if err != nil {
+		return err
+	}
+	if patch.Name != nil {
+		name, err := cleanName("datasourceName", *patch.Name)
+		if err != nil {
+			return err
+		}
+		patch.Name = &name
+	}
+	if patch.Annotation != nil {
+		if err := checkText("datasourceAnnotation", *patch.Annotation); err != nil {
+			return err
+		}
+	}
+	var credential *gateway.StoredCredential
+	if patch.Credentials != nil {
+		c, err := s.credential(state, patch.Credentials)
+		if err != nil {
+			return err
+		}
+		credential = &c
+	}
+	return s.changed(ctx, cluster, func(tx persistence.Tx) error { return s.update(ctx, tx, caller, cluster, id, patch, credential) })
+}
+
+func (s *DataSources) update(ctx context.Context, tx persistence.Tx, caller *gateway.Caller, cluster, id gateway.ID, patch DataSourcePatch, credential *gateway.StoredCredential) error {
+	before, err := tx.DataSource(ctx, cluster, id)
+	if err != nil {
+		return err
+	}
+	after := before
+	set(&after.Name, patch.Name)
+	set(&after.Annotation, patch.Annotation)
+	set(&after.SingleSignOn, patch.SingleSignOn)
+	if patch.ConnectionDetails != nil {
+		if err := checkConnection(after.Type, *patch.ConnectionDetails); err != nil {
+			return err
+		}
+		after.ConnectionDetails = *patch.ConnectionDetails
+	}
+	if credential != nil {
+		after.Credential = *credential
+		after.Credential.Version = before.Credential.Version + 1
+	}
+	if err := tx.UpdateDataSource(ctx, after); err != nil {
+		return err
+	}
+	return s.audit(ctx, tx, caller, change{action: "datasource.update", kind: "datasource", id: id, cluster: cluster, before: viewDataSource(before), after: viewDataSource(after)})
+}
+
+// Delete removes a data source with its users.
+func (s *DataSources) Delete(ctx context.Context, caller *gateway.Caller, cluster, id gateway.ID) error {
+	return s.changed(ctx, cluster, func(tx persistence.Tx) error {
+		before, err := tx.DataSource(ctx, cluster, id)
+		if err != nil {
+			return err
+		}
+		if err := tx.DeleteDataSource(ctx, cluster, id); err != nil {
+			return err
+		}
+		return s.audit(ctx, tx, caller, change{action: "datasource.delete", kind: "datasource", id: id, cluster: cluster, before: viewDataSource(before)})
+	})
+}
+
+// NewDataSourceUser names a principal by id or by e-mail.
+type NewDataSourceUser struct {
+	PrincipalID gateway.ID
+	Email       string
+	Role        gateway.DataSourceRole
+	Right       gateway.AccessRight
+}
+
+// PutUser gives a principal a role on a data source, in place of any it had.
+func (s *DataSources) PutUser(ctx context.Context, caller *gateway.Caller, cluster, id gateway.ID, n NewDataSourceUser) error {
+	return s.changed(ctx, cluster, func(tx persistence.Tx) error {
+		if _, err := tx.DataSource(ctx, cluster, id); err != nil {
+			return err
+		}
+		p, err := findPrincipal(ctx, tx, n.PrincipalID, n.Email)
+		if err != nil {
+			return err
+		}
+		u := gateway.DataSourceUser{DataSourceID: id, PrincipalID: p.ID, Role: n.Role, Right: n.Right, CreatedAt: tx.Now()}
+		if err := tx.PutDataSourceUser(ctx, u); err != nil {
+			return err
+		}
+		return s.audit(ctx, tx, caller, change{action: "datasource.user.put", kind: "datasource", id: id, cluster: cluster, after: auditDataSourceUser{p.ID, n.Role, n.Right}})
+	})
+}
+
+// findPrincipal finds a principal by id, or by e-mail when there is no id.
+func findPrincipal(ctx context.Context, r persistence.Reader, id gateway.ID, email string) (gateway.Principal, error) {
+	if id != "" {
+		return existingPrincipal(ctx, r, id)
+	}
+	if email == "" {
+		return gateway.Principal{}, gateway.Errorf(gateway.CodeInvalid, "Name the user by identifier or by emailAddress.")
+	}
+	p, err := r.PrincipalByEmail(ctx, email)
+	if gateway.IsCode(err, gateway.CodeNotFound) {
+		return p, gateway.Errorf(gateway.CodePrincipalNotFound, "Principal not found: nobody here has the e-mail address %q.", email)
+	}
+	return p, err
+}
+
+// DeleteUser takes a principal's role away; who is a principal's id or e-mail.
+func (s *DataSources) DeleteUser(ctx context.Context, caller *gateway.Caller, cluster, id gateway.ID, who string) error {
+	return s.changed(ctx, cluster, func(tx persistence.Tx) error {
+		principal, ok := gateway.ParseID(who)
+		if !ok {
+			p, err := findPrincipal(ctx, tx, "", who)
+			if err != nil {
+				return err
+			}
+			principal = p.ID
+		}
+		if _, err := tx.DataSource(ctx, cluster, id); err != nil {
+			return err
+		}
+		if err := tx.DeleteDataSourceUser(ctx, id, principal); err != nil {
+			return err
+		}
+		return s.audit(ctx, tx, caller, change{action: "datasource.user.delete", kind: "datasource", id: id, cluster: cluster, before: fmt.Sprint(principal)})
+	})
+}

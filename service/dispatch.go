@@ -1,0 +1,285 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/url"
+	"strings"
+	"time"
+
+	"comporta/service/gateway"
+	"comporta/service/routing"
+)
+
+// The time a dispatch may take. Source: contract section 7 (default), and R81 of the cases: long queries must not be cut by a hidden rule.
+const (
+	defaultTimeout = 300 * time.Second
+	probeTimeout   = 20 * time.Second
+)
+
+// Dispatcher routes requests, hands them to members, fails over, and gives the answers back as streams.
+// On its way there is no database, no global lock and no buffered answer.
+type Dispatcher struct {
+	*core
+	history *History
+}
+
+// Request is what a caller asks of a data source.
+type Request struct {
+	ClusterID, DataSourceID gateway.ID
+	// Exactly one of Query and HTTP is set.
+	Query    *gateway.Query
+	HTTP     *gateway.HTTPCall
+	ReadOnly bool
+	Format   gateway.Format
+	// Timeout 0 means five minutes.
+	Timeout time.Duration
+}
+
+// Response is an answer on its way to the caller. Body must be closed; Read fails with an *gateway.Error where the answer breaks.
+type Response struct {
+	gateway.AnswerHeader
+	MemberID   gateway.ID
+	MemberName string
+	Attempts   int
+	// Length is the size of the whole body where it is known, else -1.
+	Length  int64
+	Body    io.ReadCloser
+	Summary func() gateway.Summary
+}
+
+// Dispatch routes the request and returns the first member's answer that began. The error is the refusal of the last resort:
+// what a member answered itself (a syntax error, a time-out), or why nobody could take the request.
+func (d *Dispatcher) Dispatch(ctx context.Context, caller *gateway.Caller, req Request) (*Response, error) {
+	started := d.Now()
+	state, err := d.directory.get(ctx, req.ClusterID)
+	if err != nil {
+		return nil, err
+	}
+	task, err := d.task(caller, state, &req)
+	if err != nil {
+		return nil, err
+	}
+	record := gateway.DispatchRecord{At: started, RequestID: caller.RequestID, CallerID: caller.ID, ClusterID: req.ClusterID, DataSourceID: req.DataSourceID}
+	response, err := d.run(ctx, state, task, &record)
+	if err != nil {
+		d.finish(&record, gateway.AsError(err).Code)
+		return nil, err
+	}
+	return response, nil
+}
+
+// task checks the request and the caller's right to the data source.
+func (d *Dispatcher) task(caller *gateway.Caller, state *gateway.ClusterState, req *Request) (*gateway.Task, error) {
+	source, err := usableSource(caller, state, req.DataSourceID)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkRequest(&source.DataSource, req); err != nil {
+		return nil, err
+	}
+	timeout := req.Timeout
+	if timeout == 0 {
+		timeout = defaultTimeout
+	}
+	if timeout < 0 || timeout > d.MaxTimeout {
+		return nil, gateway.Errorf(gateway.CodeInvalid, "timeoutSeconds must be between 1 and %d.", int(d.MaxTimeout.Seconds()))
+	}
+	return &gateway.Task{RequestID: caller.RequestID, DataSource: taskSource(&source.DataSource), Query: req.Query, HTTP: req.HTTP,
+		ReadOnly: req.ReadOnly, Format: req.Format, TimeoutMillis: timeout.Milliseconds()}, nil
+}
+
+func taskSource(d *gateway.DataSource) gateway.TaskSource {
+	return gateway.TaskSource{ID: d.ID, Type: d.Type, ConnectionDetails: d.ConnectionDetails, Credential: d.Credential}
+}
+
+func usableSource(caller *gateway.Caller, state *gateway.ClusterState, id gateway.ID) (*gateway.DataSourceState, error) {
+	on := Target{Cluster: state.Cluster.ID, DataSource: id}
+	source := state.DataSources[id]
+	if source == nil {
+		return nil, hiddenError(on)
+	}
+	r := Rights{TenantAdmin: caller.TenantAdmin, Cluster: state.Permissions[caller.ID].Role, DataSource: source.Users[caller.ID].Role}
+	switch Decide(UseDataSource, r) {
+	case Allowed:
+		return source, nil
+	case Hidden:
+		return nil, hiddenError(on)
+	}
+	return nil, forbiddenError(UseDataSource, on)
+}
+
+func isWeb(t gateway.DataSourceType) bool { return t == gateway.TypeWeb || t == gateway.TypeOData }
+
+// checkRequest sees that the request fits the kind of the data source.
+func checkRequest(source *gateway.DataSource, req *Request) error {
+	switch {
+	case (req.Query == nil) == (req.HTTP == nil):
+		return gateway.Errorf(gateway.CodeInvalid, "Give either query or http.")
+	case isWeb(source.Type) && req.HTTP == nil:
+		return gateway.Errorf(gateway.CodeInvalid, "A %s data source takes http, not query.", source.Type)
+	case !isWeb(source.Type) && req.Query == nil:
+		return gateway.Errorf(gateway.CodeInvalid, "A %s data source takes query, not http.", source.Type)
+	case req.Query != nil && source.Type != gateway.TypeFile && source.Type != gateway.TypeFolder && strings.TrimSpace(req.Query.Text) == "":
+		return gateway.Errorf(gateway.CodeInvalid, "query.text must not be empty.")
+	case req.Query != nil && req.Query.MaxRows < 0:
+		return gateway.Errorf(gateway.CodeInvalid, "query.maxRows must not be negative; 0 means all rows.")
+	case req.HTTP != nil:
+		return checkHTTP(req)
+	}
+	return nil
+}
+
+func checkHTTP(req *Request) error {
+	if req.HTTP.Method == "" {
+		req.HTTP.Method = "GET"
+	}
+	req.HTTP.Method = strings.ToUpper(req.HTTP.Method)
+	if _, err := url.Parse(req.HTTP.Path); err != nil {
+		return gateway.Errorf(gateway.CodeInvalid, "http.path is not a path.")
+	}
+	if req.ReadOnly && req.HTTP.Method != "GET" && req.HTTP.Method != "HEAD" && req.HTTP.Method != "OPTIONS" {
+		return gateway.Errorf(gateway.CodeReadOnly, "http.method %s may write. Send readOnly: false if that is meant.", req.HTTP.Method)
+	}
+	return nil
+}
+
+// run plans once and follows the plan: one attempt per available member, until an answer begins.
+func (d *Dispatcher) run(ctx context.Context, state *gateway.ClusterState, task *gateway.Task, record *gateway.DispatchRecord) (*Response, error) {
+	ctx, cancel := context.WithTimeout(ctx, task.Timeout())
+	plan := d.plan(state)
+	defer plan.free()
+	for _, i := range plan.route.Order {
+		m := &state.Members[i]
+		record.Attempts++
+		record.MemberID = m.ID
+		answer, err := d.attempt(ctx, m.ID, task)
+		if err == nil {
+			return d.respond(ctx, cancel, m, answer, record), nil
+		}
+		if final := d.afterFailure(ctx, plan, i, task, err); final != nil {
+			cancel()
+			return nil, final
+		}
+	}
+	cancel()
+	return nil, plan.refusal(state.Cluster.ID)
+}
+
+// attempt sends the task to one member and waits until its answer is certain to have begun: a small answer is taken in whole, of a
+// large one the first bytes. Until then a reading request can still go to another member.
+func (d *Dispatcher) attempt(ctx context.Context, member gateway.ID, task *gateway.Task) (*gateway.Answer, error) {
+	answer, err := d.Tunnels.Send(ctx, member, task)
+	if err != nil {
+		return nil, err
+	}
+	if err := secure(answer); err != nil {
+		answer.Body.Close()
+		phase := gateway.PhaseStarted
+		if task.ReadOnly {
+			phase = gateway.PhaseNotSent
+		}
+		return nil, &gateway.AttemptError{Phase: phase, Err: gateway.AsError(err)}
+	}
+	return answer, nil
+}
+
+// afterFailure decides what a failed attempt means: nil to move on along the plan, else what the caller gets.
+func (d *Dispatcher) afterFailure(ctx context.Context, plan *plan, i int, task *gateway.Task, err error) error {
+	var attempt *gateway.AttemptError
+	if !errors.As(err, &attempt) {
+		return err
+	}
+	if e := ended(ctx); e != nil {
+		return e
+	}
+	switch attempt.Phase {
+	case gateway.PhaseAnswered:
+		return attempt.Err
+	case gateway.PhaseStarted:
+		if !task.ReadOnly {
+			return attempt.Err
+		}
+	}
+	plan.failed(i, attempt)
+	return nil
+}
+
+// ended says why the request's own time is over, if it is.
+func ended(ctx context.Context) *gateway.Error {
+	switch {
+	case errors.Is(ctx.Err(), context.DeadlineExceeded):
+		return errTimeout()
+	case ctx.Err() != nil:
+		return gateway.Wrap(gateway.CodeClientGone, ctx.Err(), "The caller went away.")
+	}
+	return nil
+}
+
+func errTimeout() *gateway.Error {
+	return gateway.Errorf(gateway.CodeTimeout, "The request ran out of its time and was cancelled on the member. Ask for a longer timeoutSeconds if it needs one.")
+}
+
+// respond puts the answer together; its Body ends the request and writes the record.
+func (d *Dispatcher) respond(ctx context.Context, cancel context.CancelFunc, m *gateway.Member, a *gateway.Answer, record *gateway.DispatchRecord) *Response {
+	body := &body{dispatcher: d, ctx: ctx, cancel: cancel, inner: a.Body, answer: a, record: *record}
+	return &Response{AnswerHeader: a.AnswerHeader, MemberID: m.ID, MemberName: m.Name, Attempts: record.Attempts, Length: a.Length, Body: body, Summary: a.Summary}
+}
+
+func (d *Dispatcher) finish(record *gateway.DispatchRecord, outcome gateway.Code) {
+	record.ID, record.Duration, record.Outcome = d.NewID(), d.Now().Sub(record.At), string(outcome)
+	d.history.Record(*record)
+}
+
+// Probe asks a member whether the data source can be reached and logs in. nil means yes.
+func (d *Dispatcher) Probe(ctx context.Context, caller *gateway.Caller, cluster, dataSource gateway.ID) error {
+	state, err := d.directory.get(ctx, cluster)
+	if err != nil {
+		return err
+	}
+	source, err := usableSource(caller, state, dataSource)
+	if err != nil {
+		return err
+	}
+	task := &gateway.Task{RequestID: caller.RequestID, DataSource: taskSource(&source.DataSource), Probe: true, ReadOnly: true,
+		Format: gateway.FormatJSON, TimeoutMillis: probeTimeout.Milliseconds()}
+	record := gateway.DispatchRecord{At: d.Now(), RequestID: caller.RequestID, CallerID: caller.ID, ClusterID: cluster, DataSourceID: dataSource}
+	response, err := d.run(ctx, state, task, &record)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(io.Discard, response.Body)
+	return errors.Join(err, response.Body.Close())
+}
+
+// Step is one member of a plan, as …/route shows it.
+type Step struct {
+	Member   gateway.Member
+	Presence gateway.Presence
+	// Position counts from 1; 0 means that the member is not in the plan.
+	Position int
+	Reason   routing.Reason
+}
+
+// Route answers the plan that a dispatch would follow now, with the reason for each member, and the refusal it would end in if nobody
+// can take it. It sends nothing.
+func (d *Dispatcher) Route(ctx context.Context, cluster gateway.ID) ([]Step, gateway.BalanceMode, *gateway.Error, error) {
+	state, err := d.directory.get(ctx, cluster)
+	if err != nil {
+		return nil, "", nil, err
+	}
+	plan := d.plan(state)
+	defer plan.free()
+	steps := make([]Step, len(state.Members))
+	for i := range state.Members {
+		steps[i] = Step{Member: state.Members[i], Presence: d.Tunnels.Presence(state.Members[i].ID), Reason: plan.route.Reasons[i]}
+	}
+	for position, i := range plan.route.Order {
+		steps[i].Position = position + 1
+	}
+	if len(plan.route.Order) == 0 {
+		return steps, state.Cluster.Mode, plan.refusal(cluster), nil
+	}
+	return steps, state.Cluster.Mode, nil, nil
+}

@@ -1,0 +1,145 @@
+package service
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+
+	"comporta/persistence"
+	"comporta/service/gateway"
+)
+
+// How history is written: off the hot path, in batches.
+const (
+	historyQueue  = 16384
+	historyBatch  = 1000
+	historyEvery  = time.Second
+	historyTrim   = 10 * time.Minute
+	historyLinger = 5 * time.Second
+)
+
+// History keeps what happened: the audit log, dispatch records and load samples.
+type History struct {
+	*core
+	records chan gateway.DispatchRecord
+	samples chan gateway.LoadSample
+	lost    atomic.Int64
+}
+
+func newHistory(c *core) *History {
+	return &History{core: c, records: make(chan gateway.DispatchRecord, historyQueue), samples: make(chan gateway.LoadSample, historyQueue)}
+}
+
+// Record takes a dispatch record in. It never blocks: when the database cannot keep up for long, records are dropped and counted.
+func (h *History) Record(r gateway.DispatchRecord) {
+	select {
+	case h.records <- r:
+	default:
+		h.lost.Add(1)
+	}
+}
+
+// Sample takes a load sample in, likewise.
+func (h *History) Sample(s gateway.LoadSample) {
+	select {
+	case h.samples <- s:
+	default:
+		h.lost.Add(1)
+	}
+}
+
+// Lost is how many records and samples were dropped since the start.
+func (h *History) Lost() int64 { return h.lost.Load() }
+
+// run writes batches until ctx has ended and the queues are empty.
+func (h *History) run(ctx context.Context) {
+	write, trim := time.NewTicker(historyEvery), time.NewTicker(historyTrim)
+	defer write.Stop()
+	defer trim.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			last, cancel := context.WithTimeout(context.WithoutCancel(ctx), historyLinger)
+			defer cancel()
+			for h.flush(last) {
+			}
+			return
+		case <-write.C:
+			for h.flush(ctx) {
+			}
+		case <-trim.C:
+			h.trim(ctx)
+		}
+	}
+}
+
+// flush writes one batch and reports whether there may be more.
+func (h *History) flush(ctx context.Context) bool {
+	records, samples := drain(h.records), drain(h.samples)
+	if len(records)+len(samples) == 0 {
+		return false
+	}
+	err := h.Store.InTx(ctx, func(tx persistence.Tx) error {
+		if err := tx.AppendDispatchRecords(ctx, records); err != nil {
+			return err
+		}
+		return tx.AppendLoadSamples(ctx, samples)
+	})
+	if err != nil {
+		h.lost.Add(int64(len(records) + len(samples)))
+		h.Log.Error("writing dispatch records and load samples failed; this batch is lost", "records", len(records), "samples", len(samples), "error", err)
+	}
+	return len(records) == historyBatch || len(samples) == historyBatch
+}
+
+func drain[T any](queue chan T) []T {
+	var batch []T
+	for len(batch) < historyBatch {
+		select {
+		case v := <-queue:
+			batch = append(batch, v)
+		default:
+			return batch
+		}
+	}
+	return batch
+}
+
+func (h *History) trim(ctx context.Context) {
+	err := h.Store.InTx(ctx, func(tx persistence.Tx) error {
+		return tx.Trim(ctx, tx.Now().Add(-h.KeepHistory), h.KeepRows)
+	})
+	if err != nil && ctx.Err() == nil {
+		h.Log.Error("trimming the history failed; it is tried again in ten minutes", "error", err)
+	}
+}
+
+// Audit lists audit entries, oldest first.
+func (h *History) Audit(ctx context.Context, f persistence.AuditFilter) ([]gateway.AuditEntry, error) {
+	var list []gateway.AuditEntry
+	err := h.Store.View(ctx, func(r persistence.Reader) (err error) {
+		list, err = r.Audit(ctx, f)
+		return err
+	})
+	return list, err
+}
+
+// DispatchRecords lists dispatch records, newest first.
+func (h *History) DispatchRecords(ctx context.Context, f persistence.RecordFilter) ([]gateway.DispatchRecord, error) {
+	var list []gateway.DispatchRecord
+	err := h.Store.View(ctx, func(r persistence.Reader) (err error) {
+		list, err = r.DispatchRecords(ctx, f)
+		return err
+	})
+	return list, err
+}
+
+// LoadSamples lists a member's samples since a time, oldest first.
+func (h *History) LoadSamples(ctx context.Context, member gateway.ID, since time.Time) ([]gateway.LoadSample, error) {
+	var list []gateway.LoadSample
+	err := h.Store.View(ctx, func(r persistence.Reader) (err error) {
+		list, err = r.LoadSamples(ctx, member, since)
+		return err
+	})
+	return list, err
+}

@@ -1,0 +1,42 @@
+package service
+
+import (
+	"sync"
+
+	"comporta/service/gateway"
+	"comporta/service/routing"
+)
+
+// plan is the working memory of one dispatch, reused so that planning allocates nothing.
+type plan struct {
+	members []routing.Member
+	route   routing.Route
+}
+
+var plans = sync.Pool{New: func() any { return new(plan) }}
+
+// plan draws up the route for a cluster from its state and what the tunnels show at this moment.
+func (d *Dispatcher) plan(state *gateway.ClusterState) *plan {
+	p := plans.Get().(*plan)
+	p.members = p.members[:0]
+	for i := range state.Members {
+		p.members = append(p.members, snapshot(d.Tunnels.Presence(state.Members[i].ID), &state.Cluster, &state.Members[i]))
+	}
+	routing.Plan(&p.route, state.Cluster.Mode, p.members, d.Pick)
+	return p
+}
+
+// snapshot is a member as routing sees it. Requests in flight are counted here, where they are exact at this moment; what other replicas
+// have sent shows at the member's own admission.
+func snapshot(presence gateway.Presence, c *gateway.Cluster, m *gateway.Member) routing.Member {
+	limits := presence.Limits
+	if !presence.Online || limits == (gateway.EffectiveLimits{}) {
+		limits = m.Limits.Over(c.Limits).Effective()
+	}
+	load := presence.Load
+	load.Running = presence.InFlight
+	return routing.Member{ID: m.ID, Enabled: m.State == gateway.MemberEnabled, Draining: m.Draining || presence.Draining, Online: presence.Online,
+		Load: load, Limits: limits}
+}
+
+func (p *plan) free() { plans.Put(p) }

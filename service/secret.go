@@ -1,0 +1,126 @@
+package service
+
+import (
+	"context"
+	"crypto/subtle"
+	"encoding/base64"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"golang.org/x/crypto/argon2"
+
+	"comporta/persistence"
+	"comporta/service/gateway"
+)
+
+// The price of checking a client secret. Source: OWASP's password storage cheat sheet (Argon2id, 19 MiB, two passes).
+const (
+	secretTime    = 2
+	secretMemory  = 19 * 1024
+	secretThreads = 1
+	secretSize    = 32
+	// minSecret is how many characters a secret that a person chose must have.
+	minSecret = 16
+	maxSecret = 512
+)
+
+// newSecret makes a client secret: 256 random bits as text.
+func newSecret(random io.Reader) (string, error) {
+	var raw [32]byte
+	if _, err := io.ReadFull(random, raw[:]); err != nil {
+		return "", fmt.Errorf("make a secret: %w", err)
+	}
+	return base64.RawURLEncoding.EncodeToString(raw[:]), nil
+}
+
+// hashSecret encodes an Argon2id hash with a salt of its own.
+func hashSecret(random io.Reader, secret string) (string, error) {
+	var salt [16]byte
+	if _, err := io.ReadFull(random, salt[:]); err != nil {
+		return "", fmt.Errorf("make a salt: %w", err)
+	}
+	return encodeHash(salt[:], argon2.IDKey([]byte(secret), salt[:], secretTime, secretMemory, secretThreads, secretSize)), nil
+}
+
+func encodeHash(salt, sum []byte) string {
+	b64 := base64.RawStdEncoding
+	return fmt.Sprintf("$argon2id$v=%d$m=%d,t=%d,p=%d$%s$%s", argon2.Version, secretMemory, secretTime, secretThreads,
+		b64.EncodeToString(salt), b64.EncodeToString(sum))
+}
+
+// sameSecret compares in constant time. A hash of other parameters than today's does not match.
+func sameSecret(hash, secret string) bool {
+	parts := strings.Split(hash, "$")
+	if len(parts) != 6 {
+		return false
+	}
+	salt, err := base64.RawStdEncoding.DecodeString(parts[4])
+	if err != nil {
+		return false
+	}
+	again := encodeHash(salt, argon2.IDKey([]byte(secret), salt, secretTime, secretMemory, secretThreads, secretSize))
+	return subtle.ConstantTimeCompare([]byte(again), []byte(hash)) == 1
+}
+
+// unknownHash is compared when there is no such client, so that the answer takes as long as for one that exists.
+var unknownHash = encodeHash(make([]byte, 16), make([]byte, secretSize))
+
+// authenticateClient finds the principal whose id and secret these are.
+func (a *Access) authenticateClient(ctx context.Context, clientID, secret string) (*gateway.Principal, error) {
+	wrong := gateway.Errorf(gateway.CodeInvalidClient, "Invalid client credentials: no enabled application has this client id and secret.")
+	id, ok := gateway.ParseID(clientID)
+	if !ok || secret == "" || len(secret) > maxSecret {
+		return nil, wrong
+	}
+	var p gateway.Principal
+	var secrets []gateway.Secret
+	err := a.Store.View(ctx, func(r persistence.Reader) (err error) {
+		if p, err = r.Principal(ctx, id); err == nil {
+			secrets, err = r.Secrets(ctx, id)
+		}
+		return err
+	})
+	if err != nil && !gateway.IsCode(err, gateway.CodeNotFound) {
+		return nil, err
+	}
+	match, err := a.anyMatches(ctx, secrets, secret)
+	if err != nil {
+		return nil, err
+	}
+	if !match || p.Disabled {
+		return nil, wrong
+	}
+	return &p, nil
+}
+
+// anyMatches compares with every live secret; a few computations at a time, because each takes memory.
+func (a *Access) anyMatches(ctx context.Context, secrets []gateway.Secret, secret string) (bool, error) {
+	select {
+	case a.hashing <- struct{}{}:
+		defer func() { <-a.hashing }()
+	case <-ctx.Done():
+		return false, ctx.Err()
+	}
+	live := liveSecrets(secrets, a.Now())
+	if len(live) == 0 {
+		sameSecret(unknownHash, secret)
+		return false, nil
+	}
+	match := false
+	for _, s := range live {
+		match = sameSecret(s.Hash, secret) || match
+	}
+	return match, nil
+}
+
+func liveSecrets(secrets []gateway.Secret, now time.Time) []gateway.Secret {
+	var live []gateway.Secret
+	for _, s := range secrets {
+		if s.ExpiresAt.IsZero() || now.Before(s.ExpiresAt) {
+			live = append(live, s)
+		}
+	}
+	return live
+}
