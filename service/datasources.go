@@ -3,7 +3,6 @@ package service
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -130,58 +129,6 @@ func checkConnection(t gateway.DataSourceType, details string) error {
 		return gateway.Errorf(gateway.CodeUnsupportedDataSource, "Extension data sources of kind %q are not supported. Supported is SQLite.", kind)
 	}
 	return nil
-}
-
-// mayCreateType applies a creator's allowed types.
-func mayCreateType(caller *gateway.Caller, state *gateway.ClusterState, t gateway.DataSourceType) error {
-	p, ok := state.Permissions[caller.ID]
-	if !ok || p.AllowedTypes == nil || slices.Contains(p.AllowedTypes, t) {
-		return nil
-	}
-	return gateway.Errorf(gateway.CodeForbidden, "Your role on this cluster does not include data sources of type %s.", t).About(state.Cluster.ID)
-}
-
-// credential picks and checks the entry to keep: the first in plan order. Every entry must be one that members can open.
-func (s *DataSources) credential(state *gateway.ClusterState, entries map[gateway.ID]CredentialInput) (gateway.StoredCredential, error) {
-	if len(entries) == 0 {
-		return gateway.StoredCredential{}, gateway.Errorf(gateway.CodeCredentialFormat, "credentialDetails is missing.")
-	}
-	for id, entry := range entries {
-		if id != "" && !slices.ContainsFunc(state.Members, func(m gateway.Member) bool { return m.ID == id }) {
-			return gateway.StoredCredential{}, gateway.Errorf(gateway.CodeCredentialFormat, "credentialDetails names %s, which is not a member of the cluster.", id).About(id)
-		}
-		checked, err := s.checked(&state.Cluster, entry)
-		if err != nil {
-			return gateway.StoredCredential{}, err
-		}
-		entries[id] = checked
-	}
-	for _, m := range state.Members {
-		if entry, ok := entries[m.ID]; ok {
-			return entry.StoredCredential, nil
-		}
-	}
-	return entries[""].StoredCredential, nil
-}
-
-// checked sees that a credential has the form that the cluster's key demands; plain text is sealed here if the operator allows it.
-func (s *DataSources) checked(c *gateway.Cluster, in CredentialInput) (CredentialInput, error) {
-	if in.Envelope == "" && (strings.EqualFold(in.Type, "Anonymous") || in.SkipTest && in.Type == "OAuth2") {
-		in.Algorithm = ""
-		return in, nil
-	}
-	if in.Plain {
-		if !s.AllowPlainCredentials {
-			return in, gateway.Errorf(gateway.CodeCredentialFormat, "Credentials in plain text are refused: the service must not be able to read them. Encrypt them with the cluster's public key (RSA-OAEP), or have the operator start it with --allow-plain-credentials.")
-		}
-		sealed, err := s.Envelopes.SealPlain(c.Key.Modulus, c.Key.Exponent, in.Envelope)
-		if err != nil {
-			return in, err
-		}
-		in.Envelope, in.Plain = sealed, false
-	}
-	in.Algorithm = algorithmRSA
-	return in, s.Envelopes.CheckForm(len(c.Key.Modulus), in.Envelope)
 }
 
 // DataSourceView is a data source as an answer shows it.
@@ -349,67 +296,5 @@ func (s *DataSources) Delete(ctx context.Context, caller *gateway.Caller, cluste
 			return err
 		}
 		return s.audit(ctx, tx, caller, change{action: "datasource.delete", kind: "datasource", id: id, cluster: cluster, before: viewDataSource(before)})
-	})
-}
-
-// NewDataSourceUser names a principal by id or by e-mail.
-type NewDataSourceUser struct {
-	PrincipalID gateway.ID
-	Email       string
-	Role        gateway.DataSourceRole
-	Right       gateway.AccessRight
-}
-
-// PutUser gives a principal a role on a data source, in place of any it had.
-func (s *DataSources) PutUser(ctx context.Context, caller *gateway.Caller, cluster, id gateway.ID, n NewDataSourceUser) error {
-	return s.changed(ctx, cluster, func(tx persistence.Tx) error {
-		if _, err := tx.DataSource(ctx, cluster, id); err != nil {
-			return err
-		}
-		p, err := findPrincipal(ctx, tx, n.PrincipalID, n.Email)
-		if err != nil {
-			return err
-		}
-		u := gateway.DataSourceUser{DataSourceID: id, PrincipalID: p.ID, Role: n.Role, Right: n.Right, CreatedAt: tx.Now()}
-		if err := tx.PutDataSourceUser(ctx, u); err != nil {
-			return err
-		}
-		return s.audit(ctx, tx, caller, change{action: "datasource.user.put", kind: "datasource", id: id, cluster: cluster, after: auditDataSourceUser{p.ID, n.Role, n.Right}})
-	})
-}
-
-// findPrincipal finds a principal by id, or by e-mail when there is no id.
-func findPrincipal(ctx context.Context, r persistence.Reader, id gateway.ID, email string) (gateway.Principal, error) {
-	if id != "" {
-		return existingPrincipal(ctx, r, id)
-	}
-	if email == "" {
-		return gateway.Principal{}, gateway.Errorf(gateway.CodeInvalid, "Name the user by identifier or by emailAddress.")
-	}
-	p, err := r.PrincipalByEmail(ctx, email)
-	if gateway.IsCode(err, gateway.CodeNotFound) {
-		return p, gateway.Errorf(gateway.CodePrincipalNotFound, "Principal not found: nobody here has the e-mail address %q.", email)
-	}
-	return p, err
-}
-
-// DeleteUser takes a principal's role away; who is a principal's id or e-mail.
-func (s *DataSources) DeleteUser(ctx context.Context, caller *gateway.Caller, cluster, id gateway.ID, who string) error {
-	return s.changed(ctx, cluster, func(tx persistence.Tx) error {
-		principal, ok := gateway.ParseID(who)
-		if !ok {
-			p, err := findPrincipal(ctx, tx, "", who)
-			if err != nil {
-				return err
-			}
-			principal = p.ID
-		}
-		if _, err := tx.DataSource(ctx, cluster, id); err != nil {
-			return err
-		}
-		if err := tx.DeleteDataSourceUser(ctx, id, principal); err != nil {
-			return err
-		}
-		return s.audit(ctx, tx, caller, change{action: "datasource.user.delete", kind: "datasource", id: id, cluster: cluster, before: fmt.Sprint(principal)})
 	})
 }

@@ -57,7 +57,9 @@ func (s *Clusters) Status(ctx context.Context, id gateway.ID) (ClusterStatus, er
 
 // Problems lists what is wrong with one member.
 func Problems(m *MemberView) []MemberProblem {
-	problem := func(code gateway.Code, message string) MemberProblem { return MemberProblem{m.ID, m.Name, code, message} }
+	problem := func(code gateway.Code, message string) MemberProblem {
+		return MemberProblem{m.ID, m.Name, code, message}
+	}
 	var list []MemberProblem
 	if m.State == gateway.MemberDisabled {
 		list = append(list, problem(gateway.CodeDisabled, "Gateway is disabled"))

@@ -1,0 +1,150 @@
+package service
+
+import (
+	"context"
+	"slices"
+
+	"comporta/persistence"
+	"comporta/service/gateway"
+)
+
+// Scope says whose clusters a list holds.
+type Scope int
+
+// The scopes.
+const (
+	// Individual: those where the caller has any role.
+	Individual Scope = iota
+	// Organization: all; the route takes a TenantAdmin.
+	Organization
+)
+
+// ClusterView is a cluster as an answer shows it: what is kept, and what its tunnels show.
+type ClusterView struct {
+	gateway.Cluster
+	Members       []MemberView
+	Permissions   []PermissionView
+	DataSourceIDs []gateway.ID
+}
+
+// PermissionView is a permission with what is known of its principal.
+type PermissionView struct {
+	gateway.Permission
+	Principal gateway.Principal
+}
+
+// Online reports whether any enabled member can be reached.
+func (v *ClusterView) Online() bool {
+	return slices.ContainsFunc(v.Members, func(m MemberView) bool {
+		return m.State == gateway.MemberEnabled && m.Presence.Online
+	})
+}
+
+// MixedVersions reports whether the members run different versions.
+func (v *ClusterView) MixedVersions() bool {
+	seen := ""
+	for _, m := range v.Members {
+		version := m.CurrentVersion()
+		if version == "" {
+			continue
+		}
+		if seen != "" && version != seen {
+			return true
+		}
+		seen = version
+	}
+	return false
+}
+
+// Primary returns the primary member, or nil for a cluster that has none.
+func (v *ClusterView) Primary() *MemberView {
+	for i := range v.Members {
+		if v.Members[i].ID == v.PrimaryID {
+			return &v.Members[i]
+		}
+	}
+	return nil
+}
+
+// List returns the clusters of a scope, oldest first.
+func (s *Clusters) List(ctx context.Context, caller *gateway.Caller, scope Scope, f persistence.ClusterFilter) ([]ClusterView, error) {
+	if scope == Individual {
+		f.Principal = caller.ID
+	}
+	var views []ClusterView
+	err := s.Store.View(ctx, func(r persistence.Reader) error {
+		clusters, err := r.Clusters(ctx, f)
+		if err != nil {
+			return err
+		}
+		views, err = s.views(ctx, r, clusters)
+		return err
+	})
+	return views, err
+}
+
+// Get returns one cluster.
+func (s *Clusters) Get(ctx context.Context, id gateway.ID) (ClusterView, error) {
+	var view ClusterView
+	err := s.Store.View(ctx, func(r persistence.Reader) error {
+		c, err := r.Cluster(ctx, id)
+		if err != nil {
+			return err
+		}
+		views, err := s.views(ctx, r, []gateway.Cluster{c})
+		if err == nil {
+			view = views[0]
+		}
+		return err
+	})
+	return view, err
+}
+
+// views joins clusters with their members, permissions and data source ids; one query each for the whole list.
+func (s *Clusters) views(ctx context.Context, r persistence.Reader, clusters []gateway.Cluster) ([]ClusterView, error) {
+	if len(clusters) == 0 {
+		return []ClusterView{}, nil
+	}
+	views, at, ids := make([]ClusterView, len(clusters)), map[gateway.ID]int{}, make([]gateway.ID, len(clusters))
+	for i, c := range clusters {
+		views[i] = ClusterView{Cluster: c, Members: []MemberView{}, Permissions: []PermissionView{}, DataSourceIDs: []gateway.ID{}}
+		at[c.ID], ids[i] = i, c.ID
+	}
+	members, err := r.Members(ctx, ids...)
+	if err != nil {
+		return nil, err
+	}
+	for _, m := range members {
+		v := &views[at[m.ClusterID]]
+		v.Members = append(v.Members, s.viewOf(&v.Cluster, m))
+	}
+	if err := addPermissions(ctx, r, views, at, ids); err != nil {
+		return nil, err
+	}
+	sources, err := r.DataSources(ctx, persistence.Page{}, ids...)
+	for _, d := range sources {
+		v := &views[at[d.ClusterID]]
+		v.DataSourceIDs = append(v.DataSourceIDs, d.ID)
+	}
+	return views, err
+}
+
+func addPermissions(ctx context.Context, r persistence.Reader, views []ClusterView, at map[gateway.ID]int, ids []gateway.ID) error {
+	permissions, err := r.Permissions(ctx, ids...)
+	if err != nil {
+		return err
+	}
+	known := map[gateway.ID]gateway.Principal{}
+	for _, p := range permissions {
+		who, ok := known[p.PrincipalID]
+		if !ok {
+			if who, err = r.Principal(ctx, p.PrincipalID); err != nil && !gateway.IsCode(err, gateway.CodeNotFound) {
+				return err
+			}
+			known[p.PrincipalID] = who
+		}
+		v := &views[at[p.ClusterID]]
+		v.Permissions = append(v.Permissions, PermissionView{p, who})
+	}
+	return nil
+}

@@ -1,0 +1,60 @@
+package service
+
+import (
+	"slices"
+	"strings"
+
+	"comporta/service/gateway"
+)
+
+// mayCreateType applies a creator's allowed types.
+func mayCreateType(caller *gateway.Caller, state *gateway.ClusterState, t gateway.DataSourceType) error {
+	p, ok := state.Permissions[caller.ID]
+	if !ok || p.AllowedTypes == nil || slices.Contains(p.AllowedTypes, t) {
+		return nil
+	}
+	return gateway.Errorf(gateway.CodeForbidden, "Your role on this cluster does not include data sources of type %s.", t).About(state.Cluster.ID)
+}
+
+// credential picks and checks the entry to keep: the first in plan order. Every entry must be one that members can open.
+func (s *DataSources) credential(state *gateway.ClusterState, entries map[gateway.ID]CredentialInput) (gateway.StoredCredential, error) {
+	if len(entries) == 0 {
+		return gateway.StoredCredential{}, gateway.Errorf(gateway.CodeCredentialFormat, "credentialDetails is missing.")
+	}
+	for id, entry := range entries {
+		if id != "" && !slices.ContainsFunc(state.Members, func(m gateway.Member) bool { return m.ID == id }) {
+			return gateway.StoredCredential{}, gateway.Errorf(gateway.CodeCredentialFormat, "credentialDetails names %s, which is not a member of the cluster.", id).About(id)
+		}
+		checked, err := s.checked(&state.Cluster, entry)
+		if err != nil {
+			return gateway.StoredCredential{}, err
+		}
+		entries[id] = checked
+	}
+	for _, m := range state.Members {
+		if entry, ok := entries[m.ID]; ok {
+			return entry.StoredCredential, nil
+		}
+	}
+	return entries[""].StoredCredential, nil
+}
+
+// checked sees that a credential has the form that the cluster's key demands; plain text is sealed here if the operator allows it.
+func (s *DataSources) checked(c *gateway.Cluster, in CredentialInput) (CredentialInput, error) {
+	if in.Envelope == "" && (strings.EqualFold(in.Type, "Anonymous") || in.SkipTest && in.Type == "OAuth2") {
+		in.Algorithm = ""
+		return in, nil
+	}
+	if in.Plain {
+		if !s.AllowPlainCredentials {
+			return in, gateway.Errorf(gateway.CodeCredentialFormat, "Credentials in plain text are refused: the service must not be able to read them. Encrypt them with the cluster's public key (RSA-OAEP), or have the operator start it with --allow-plain-credentials.")
+		}
+		sealed, err := s.Envelopes.SealPlain(c.Key.Modulus, c.Key.Exponent, in.Envelope)
+		if err != nil {
+			return in, err
+		}
+		in.Envelope, in.Plain = sealed, false
+	}
+	in.Algorithm = algorithmRSA
+	return in, s.Envelopes.CheckForm(len(c.Key.Modulus), in.Envelope)
+}
