@@ -83,7 +83,7 @@ func (b *body) Read(p []byte) (int, error) {
 		return n, err
 	}
 	e := gateway.AsError(broken(err))
-	if over := ended(b.ctx); over != nil {
+	if over := ended(b.ctx.Err()); over != nil {
 		e = over
 	}
 	b.outcome = e.Code

@@ -23,7 +23,11 @@ const (
 type Dispatcher struct {
 	*core
 	history *History
+	queues  queues
 }
+
+// Waiting is how many requests of a cluster wait for a place now.
+func (d *Dispatcher) Waiting(cluster gateway.ID) int { return d.queues.waiting(cluster) }
 
 // Request is what a caller asks of a data source.
 type Request struct {
@@ -145,26 +149,96 @@ func checkHTTP(req *Request) error {
 	return nil
 }
 
-// run plans once and follows the plan: one attempt per available member, until an answer begins.
+// run follows a plan until an answer begins. Where the cluster lets requests wait for a place, it stands in line when there is none.
 func (d *Dispatcher) run(ctx context.Context, state *gateway.ClusterState, task *gateway.Task, record *gateway.DispatchRecord) (*Response, error) {
 	ctx, cancel := context.WithTimeout(ctx, task.Timeout())
-	plan := d.plan(state)
-	defer plan.free()
-	for _, i := range plan.route.Order {
-		m := &state.Members[i]
-		record.Attempts++
-		record.MemberID = m.ID
-		answer, err := d.attempt(ctx, m.ID, task)
-		if err == nil {
-			return d.respond(ctx, cancel, m, answer, record), nil
-		}
-		if final := d.afterFailure(ctx, plan, i, task, err); final != nil {
-			cancel()
-			return nil, final
+	r := &running{Dispatcher: d, ctx: ctx, cancel: cancel, state: state, task: task, record: record}
+	limit := state.Cluster.QueueTimeout
+	// A newcomer goes behind those who wait already.
+	if limit == 0 || d.queues.waiting(state.Cluster.ID) == 0 {
+		if r.try(); limit == 0 || !r.full {
+			return r.result()
 		}
 	}
-	cancel()
-	return nil, plan.refusal(state.Cluster.ID)
+	d.queues.of(state.Cluster.ID).wait(ctx, limit, func() bool {
+		if now, err := d.directory.get(ctx, state.Cluster.ID); err == nil {
+			r.state = now
+		}
+		r.try()
+		return !r.full
+	})
+	if r.response == nil && r.err == nil {
+		r.err = gateway.AsError(r.refusedUntried())
+	}
+	return r.result()
+}
+
+// running is one request while its member is being found.
+type running struct {
+	*Dispatcher
+	ctx      context.Context
+	cancel   context.CancelFunc
+	state    *gateway.ClusterState
+	task     *gateway.Task
+	record   *gateway.DispatchRecord
+	response *Response
+	err      error
+	// full: nobody took it, and only for want of a place.
+	full bool
+}
+
+func (r *running) result() (*Response, error) {
+	if r.err != nil {
+		r.cancel()
+		return nil, r.err
+	}
+	return r.response, nil
+}
+
+// try plans once and follows the plan: one attempt per available member.
+func (r *running) try() {
+	plan := r.plan(r.state)
+	defer plan.free()
+	for _, i := range plan.route.Order {
+		m := &r.state.Members[i]
+		if !r.stillWanted(m.ID) {
+			plan.route.Refused(i, routing.Disabled)
+			continue
+		}
+		r.record.Attempts++
+		r.record.MemberID = m.ID
+		answer, err := r.attempt(r.ctx, m.ID, r.task)
+		if err == nil {
+			r.response, r.err, r.full = r.respond(r.ctx, r.cancel, m, answer, r.record), nil, false
+			return
+		}
+		if r.err = r.afterFailure(r.ctx, plan, i, r.task, err); r.err != nil {
+			r.full = false
+			return
+		}
+	}
+	r.err, r.full = plan.refusal(r.state.Cluster.ID), plan.route.Full()
+}
+
+// stillWanted looks whether the member was disabled, drained or removed since the plan was drawn; attempts before this one take time.
+func (r *running) stillWanted(member gateway.ID) bool {
+	now, err := r.directory.get(r.ctx, r.state.Cluster.ID)
+	if err != nil || now == r.state {
+		return err == nil
+	}
+	for i := range now.Members {
+		if m := &now.Members[i]; m.ID == member {
+			return m.State == gateway.MemberEnabled && !m.Draining
+		}
+	}
+	return false
+}
+
+// refusedUntried is the refusal for a request whose turn never came.
+func (r *running) refusedUntried() error {
+	plan := r.plan(r.state)
+	defer plan.free()
+	return plan.refusal(r.state.Cluster.ID)
 }
 
 // attempt sends the task to one member and waits until its answer is certain to have begun: a small answer is taken in whole, of a
@@ -191,7 +265,7 @@ func (d *Dispatcher) afterFailure(ctx context.Context, plan *plan, i int, task *
 	if !errors.As(err, &attempt) {
 		return err
 	}
-	if e := ended(ctx); e != nil {
+	if e := ended(ctx.Err()); e != nil {
 		return e
 	}
 	switch attempt.Phase {
@@ -206,13 +280,13 @@ func (d *Dispatcher) afterFailure(ctx context.Context, plan *plan, i int, task *
 	return nil
 }
 
-// ended says why the request's own time is over, if it is.
-func ended(ctx context.Context) *gateway.Error {
+// ended says why the request's own time is over, if it is: err is what its context says.
+func ended(err error) *gateway.Error {
 	switch {
-	case errors.Is(ctx.Err(), context.DeadlineExceeded):
+	case errors.Is(err, context.DeadlineExceeded):
 		return errTimeout()
-	case ctx.Err() != nil:
-		return gateway.Wrap(gateway.CodeClientGone, ctx.Err(), "The caller went away.")
+	case err != nil:
+		return gateway.Wrap(gateway.CodeClientGone, err, "The caller went away.")
 	}
 	return nil
 }
@@ -230,6 +304,7 @@ func (d *Dispatcher) respond(ctx context.Context, cancel context.CancelFunc, m *
 func (d *Dispatcher) finish(record *gateway.DispatchRecord, outcome gateway.Code) {
 	record.ID, record.Duration, record.Outcome = d.NewID(), d.Now().Sub(record.At), string(outcome)
 	d.history.Record(*record)
+	d.queues.freed(record.ClusterID)
 }
 
 // Probe asks a member whether the data source can be reached and logs in. nil means yes.

@@ -39,4 +39,14 @@ func snapshot(presence gateway.Presence, c *gateway.Cluster, m *gateway.Member) 
 		Load: load, Limits: limits}
 }
 
+// failed takes in that the member with this index did not take the request after all.
+func (p *plan) failed(index int, attempt *gateway.AttemptError) {
+	p.route.Refused(index, routing.ReasonOf(attempt.Err))
+}
+
+// refusal is what the caller gets when the plan is at its end.
+func (p *plan) refusal(cluster gateway.ID) *gateway.Error {
+	return routing.Refusal(cluster, p.members, &p.route)
+}
+
 func (p *plan) free() { plans.Put(p) }
