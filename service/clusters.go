@@ -83,7 +83,7 @@ func (s *Clusters) draft(n NewCluster) (gateway.Cluster, gateway.Member, error) 
 	if err != nil {
 		return gateway.Cluster{}, gateway.Member{}, err
 	}
-	if err := recovery.Check(n.RecoveryKey); err != nil {
+	if err := recovery.ValidateKey([]byte(n.RecoveryKey)); err != nil {
 		return gateway.Cluster{}, gateway.Member{}, err
 	}
 	id := s.NewID()
@@ -109,7 +109,7 @@ func (s *Clusters) newKey(ctx context.Context, recoveryKey string) (gateway.Clus
 	case <-ctx.Done():
 		return gateway.ClusterKey{}, ctx.Err()
 	}
-	return recovery.New(recoveryKey, s.Random, s.RecoveryCost, clusterKeyBits)
+	return recovery.New([]byte(recoveryKey), s.Random, s.RecoveryCost, clusterKeyBits)
 }
 
 func (s *Clusters) create(ctx context.Context, tx persistence.Tx, caller *gateway.Caller, c gateway.Cluster, m gateway.Member, e *gateway.Enrolment) error {
@@ -150,7 +150,7 @@ func (s *Clusters) takeOver(ctx context.Context, caller *gateway.Caller, old gat
 	if !caller.TenantAdmin && state.Permissions[caller.ID].Role != gateway.ClusterAdmin {
 		return Invitation{}, gateway.Errorf(gateway.CodeDuplicateClusterName, "The gateway DisplayName input is already being used by another gateway")
 	}
-	if err := s.guard.try(ctx, old.ID, func() bool { return recovery.CheckKey(recoveryKey, old.Key) }); err != nil {
+	if err := s.guard.try(ctx, old.ID, func() bool { return recovery.CheckKey([]byte(recoveryKey), old.Key) }); err != nil {
 		return Invitation{}, err
 	}
 	return s.reinvite(ctx, caller, old.ID, old.PrimaryID)

@@ -73,14 +73,14 @@ func (s *Members) Add(ctx context.Context, caller *gateway.Caller, cluster gatew
 	if err != nil {
 		return Invitation{}, err
 	}
-	if err := recovery.Check(n.RecoveryKey); err != nil {
+	if err := recovery.ValidateKey([]byte(n.RecoveryKey)); err != nil {
 		return Invitation{}, err
 	}
 	state, err := s.directory.get(ctx, cluster)
 	if err != nil {
 		return Invitation{}, err
 	}
-	err = s.guard.try(ctx, cluster, func() bool { return recovery.CheckKey(n.RecoveryKey, state.Cluster.Key) })
+	err = s.guard.try(ctx, cluster, func() bool { return recovery.CheckKey([]byte(n.RecoveryKey), state.Cluster.Key) })
 	if err != nil {
 		return Invitation{}, hideFrom(caller, state, err)
 	}

@@ -10,7 +10,7 @@ import (
 
 // ChangeRecoveryKey seals the cluster's private key anew. Members that are joined go on working; a later join takes the new key.
 func (s *Clusters) ChangeRecoveryKey(ctx context.Context, caller *gateway.Caller, id gateway.ID, current, next string) error {
-	if err := recovery.Check(next); err != nil {
+	if err := recovery.ValidateKey([]byte(next)); err != nil {
 		return err
 	}
 	var c gateway.Cluster
@@ -24,7 +24,7 @@ func (s *Clusters) ChangeRecoveryKey(ctx context.Context, caller *gateway.Caller
 	var key gateway.ClusterKey
 	var sealErr error
 	err = s.guard.try(ctx, id, func() bool {
-		key, sealErr = recovery.Reseal(current, next, c.Key, s.Random, s.RecoveryCost)
+		key, sealErr = recovery.Reseal([]byte(current), []byte(next), c.Key, s.Random, s.RecoveryCost)
 		return !gateway.IsCode(sealErr, gateway.CodeRecoveryKeyWrong)
 	})
 	if err != nil || sealErr != nil {

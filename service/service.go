@@ -108,7 +108,7 @@ func withDefaults(cfg *Config) {
 		cfg.TokenLifetime = time.Hour
 	}
 	if cfg.RecoveryCost == (recovery.Cost{}) {
-		cfg.RecoveryCost = recovery.DefaultCost
+		cfg.RecoveryCost = recovery.DefaultCost()
 	}
 	if len(cfg.Regions) == 0 {
 		cfg.Regions = []Region{{Key: "home", Name: "Home", Home: true}}
