@@ -1,0 +1,116 @@
+package connector
+
+import (
+	"strings"
+
+	"comporta/service/gateway"
+)
+
+// verdict is what the guard says of a statement that may go to the database.
+type verdict struct {
+	// prepareOnly: it certainly is no reading statement, yet perhaps a misspelt one. The database is asked to parse it, for its own words
+	// about the mistake, and not to run it.
+	prepareOnly bool
+	// discard: it may leave something behind in the session, so the connection is closed after it.
+	discard bool
+}
+
+// guard judges a statement before a database sees it.
+type guard func(text string, readOnly bool) (verdict, error)
+
+// The dialects, as their strings and comments are written.
+var (
+	postgresLexis  = lexis{nested: true}
+	mysqlLexis     = lexis{backslash: true, hash: true, dashSpace: true, backticks: true}
+	mysqlPlain     = lexis{hash: true, dashSpace: true, backticks: true} // with sql_mode NO_BACKSLASH_ESCAPES
+	sqliteLexis    = lexis{backticks: true, brackets: true}
+	sqlServerLexis = lexis{brackets: true, nested: true}
+)
+
+func writes(what string) *gateway.Error {
+	return gateway.Errorf(gateway.CodeReadOnly, "The request is read-only and %s. Send it with \"readOnly\": false if it is meant to write.", what)
+}
+
+// notReading is the answer for a statement that the database could parse but that does not only read.
+func notReading() *gateway.Error { return writes("its statement does more than read") }
+
+// guardPostgres: the read-only transaction keeps data safe; the guard keeps out what ends that transaction or does things outside of
+// it (COMMIT, SET, DO, COPY … TO PROGRAM).
+func guardPostgres(text string, readOnly bool) (verdict, error) {
+	s := scan(text, postgresLexis)
+	if !readOnly {
+		if s.starts("COPY") {
+			return verdict{}, gateway.Errorf(gateway.CodeInvalid, "COPY is not served; send INSERT or SELECT.")
+		}
+		return verdict{}, nil
+	}
+	return verdict{prepareOnly: !s.starts("SELECT", "WITH", "VALUES", "TABLE", "SHOW", "EXPLAIN")}, nil
+}
+
+// guardMySQL: whether a backslash escapes depends on a session setting, so the text is read both ways and must be harmless in both.
+func guardMySQL(text string, readOnly bool) (verdict, error) {
+	v := verdict{}
+	for _, l := range []lexis{mysqlLexis, mysqlPlain} {
+		s := scan(text, l)
+		hinted := s.hints || strings.Contains(text, "/*!") || strings.Contains(text, "/*M!")
+		stateful := s.variables || hinted || s.has("GET_LOCK")
+		if !readOnly {
+			v.discard = v.discard || stateful || !s.starts("SELECT", "WITH", "INSERT", "UPDATE", "DELETE", "REPLACE")
+			continue
+		}
+		reads := s.starts("SELECT", "WITH", "SHOW", "EXPLAIN", "DESCRIBE", "DESC", "VALUES", "TABLE")
+		if reads && (hinted || s.has("INTO")) {
+			return verdict{}, writes("INTO and executable comments are not allowed in it")
+		}
+		v.prepareOnly = v.prepareOnly || !reads
+		v.discard = v.discard || stateful
+	}
+	return v, nil
+}
+
+// guardSQLite: the file is opened for reading, the driver says whether a statement is read-only, and an authoriser refuses ATTACH and
+// dangerous PRAGMAs. The guard adds one statement per request and the words that SQLite calls read-only although they are not.
+func guardSQLite(text string, readOnly bool) (verdict, error) {
+	s := scan(text, sqliteLexis)
+	if s.statements > 1 {
+		return verdict{}, gateway.Errorf(gateway.CodeInvalid, "The query has more than one statement.")
+	}
+	if readOnly {
+		return verdict{prepareOnly: !s.starts("SELECT", "WITH", "VALUES", "EXPLAIN", "PRAGMA"), discard: s.starts("PRAGMA")}, nil
+	}
+	if s.starts("BEGIN", "COMMIT", "END", "ROLLBACK", "SAVEPOINT", "RELEASE", "ATTACH", "DETACH", "VACUUM") {
+		return verdict{}, gateway.Errorf(gateway.CodeInvalid, "%s is not served: every request is one transaction of its own.", s.first())
+	}
+	return verdict{discard: !s.starts("SELECT", "WITH", "VALUES", "INSERT", "UPDATE", "DELETE", "REPLACE")}, nil
+}
+
+// sqlServerWriters are words that do not occur outside of strings, quoted names and comments in a query that only reads.
+var sqlServerWriters = []string{
+	"INTO", "INSERT", "UPDATE", "DELETE", "MERGE", "TRUNCATE", "CREATE", "ALTER", "DROP", "EXEC", "EXECUTE", "GRANT", "REVOKE", "DENY",
+	"OPENROWSET", "OPENQUERY", "OPENDATASOURCE", "BULK", "DBCC", "DECLARE", "SET", "BEGIN", "COMMIT", "ROLLBACK", "SAVE", "TRAN",
+	"TRANSACTION", "USE", "WAITFOR", "KILL", "SHUTDOWN", "BACKUP", "RESTORE", "RECONFIGURE", "CHECKPOINT", "WRITETEXT", "UPDATETEXT",
+	"RECEIVE", "SEND", "ENABLE", "DISABLE", "REVERT", "GOTO", "WHILE", "IF", "PRINT", "RAISERROR", "THROW",
+}
+
+// guardSQLServer: SQL Server has no read-only transactions and takes several statements without a semicolon between them. So a
+// read-only request is one SELECT, with or without a WITH before it, and nothing else; in doubt it is refused.
+func guardSQLServer(text string, readOnly bool) (verdict, error) {
+	if !readOnly {
+		return verdict{}, nil
+	}
+	s := scan(text, sqlServerLexis)
+	if s.open || s.statements > 1 || !s.starts("SELECT", "WITH") || s.has(sqlServerWriters...) || nextValue(s.words) {
+		return verdict{}, writes("only a single SELECT is allowed in it")
+	}
+	return verdict{}, nil
+}
+
+// nextValue finds NEXT VALUE FOR, which moves a sequence.
+func nextValue(words []string) bool {
+	for i := 1; i < len(words); i++ {
+		if words[i-1] == "NEXT" && words[i] == "VALUE" {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,260 @@
+package connector
+
+import (
+	"context"
+	"crypto/tls"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/go-sql-driver/mysql"
+
+	"comporta/service/gateway"
+)
+
+// mysqlDialect is MySQL and MariaDB.
+type mysqlDialect struct {
+	connector driver.Connector
+	where     string
+	killing   sync.WaitGroup
+}
+
+func openMySQL(d *gateway.TaskSource, creds gateway.Credentials) (source, error) {
+	cfg, err := mysqlConfig(d, creds)
+	if err != nil {
+		return nil, err
+	}
+	connector, err := mysql.NewConnector(cfg)
+	if err != nil {
+		return nil, gateway.Errorf(gateway.CodeInvalid, "The connection details do not make a MySQL connection.")
+	}
+	dialect := &mysqlDialect{connector: connector, where: cfg.Addr}
+	return newDatabase(&mysqlConnector{Connector: connector}, dialect), nil
+}
+
+func mysqlConfig(d *gateway.TaskSource, creds gateway.Credentials) (*mysql.Config, error) {
+	s, err := parseServer(d.ConnectionDetails, 3306, false)
+	if err != nil {
+		return nil, err
+	}
+	who, err := loginOf(d, creds)
+	if err != nil {
+		return nil, err
+	}
+	mode, err := encryptionOf(d)
+	if err != nil {
+		return nil, err
+	}
+	cfg := mysql.NewConfig()
+	cfg.Net, cfg.Addr, cfg.DBName, cfg.User, cfg.Passwd = "tcp", s.address(), s.database, who.user, who.password
+	cfg.Timeout = connectTimeout
+	cfg.Logger = &mysql.NopLogger{}
+	// Instants are shown in UTC, whatever the server's own zone is.
+	cfg.Params = map[string]string{"time_zone": "'+00:00'"}
+	switch mode {
+	case encryptAlways:
+		cfg.TLS = &tls.Config{ServerName: s.host, MinVersion: tls.VersionTLS12}
+	case encryptAny:
+		cfg.TLS = &tls.Config{InsecureSkipVerify: true} // wanted: see encryptAny
+		cfg.AllowFallbackToPlaintext = true
+	}
+	return cfg, nil
+}
+
+// mysqlConnector makes connections that know their own id on the server, by which another connection can end them.
+type mysqlConnector struct{ driver.Connector }
+
+func (c *mysqlConnector) Connect(ctx context.Context) (driver.Conn, error) {
+	raw, err := c.Connector.Connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	id, err := connectionID(ctx, raw)
+	if err != nil {
+		_ = raw.Close()
+		return nil, err
+	}
+	return &mysqlConn{Conn: raw, id: id}, nil
+}
+
+func connectionID(ctx context.Context, conn driver.Conn) (uint64, error) {
+	rows, err := conn.(driver.QueryerContext).QueryContext(ctx, "select connection_id()", nil)
+	if err != nil {
+		return 0, err
+	}
+	value := make([]driver.Value, 1)
+	if err := rows.Next(value); err != nil {
+		return 0, errors.Join(err, rows.Close())
+	}
+	id, err := strconv.ParseUint(fmt.Sprint(value[0]), 10, 64)
+	return id, errors.Join(err, rows.Close())
+}
+
+// mysqlConn is a connection and its id.
+type mysqlConn struct {
+	driver.Conn
+	id uint64
+}
+
+// ResetSession notices a connection that the server closed while it was idle.
+func (c *mysqlConn) ResetSession(ctx context.Context) error {
+	return c.Conn.(driver.SessionResetter).ResetSession(ctx)
+}
+
+// IsValid reports whether the connection may be used again.
+func (c *mysqlConn) IsValid() bool { return c.Conn.(driver.Validator).IsValid() }
+
+// CheckNamedValue lets the driver judge parameters.
+func (c *mysqlConn) CheckNamedValue(v *driver.NamedValue) error {
+	return c.Conn.(driver.NamedValueChecker).CheckNamedValue(v)
+}
+
+// PrepareContext prepares a statement. The binary protocol that follows keeps floats exact, which MySQL's text protocol does not. The few
+// statements that a server does not prepare run without.
+func (c *mysqlConn) PrepareContext(ctx context.Context, query string) (driver.Stmt, error) {
+	stmt, err := c.Conn.(driver.ConnPrepareContext).PrepareContext(ctx, query)
+	var refused *mysql.MySQLError
+	if errors.As(err, &refused) && refused.Number == 1295 {
+		return &unpreparedStmt{conn: c, query: query}, nil
+	}
+	return stmt, err
+}
+
+// unpreparedStmt is a statement without parameters that the server does not prepare.
+type unpreparedStmt struct {
+	driver.Stmt
+	conn  *mysqlConn
+	query string
+}
+
+// Close has nothing to let go of.
+func (s *unpreparedStmt) Close() error { return nil }
+
+// NumInput is always 0.
+func (s *unpreparedStmt) NumInput() int { return 0 }
+
+// QueryContext runs the statement as it stands.
+func (s *unpreparedStmt) QueryContext(ctx context.Context, _ []driver.NamedValue) (driver.Rows, error) {
+	return s.conn.Conn.(driver.QueryerContext).QueryContext(ctx, s.query, nil)
+}
+
+func (m *mysqlDialect) guard(text string, readOnly bool) (verdict, error) {
+	return guardMySQL(text, readOnly)
+}
+
+func (m *mysqlDialect) begin(ctx context.Context, conn driver.Conn, readOnly bool) (driver.Tx, error) {
+	return conn.(*mysqlConn).Conn.(driver.ConnBeginTx).BeginTx(ctx, driver.TxOptions{ReadOnly: readOnly})
+}
+
+func (m *mysqlDialect) check(driver.Stmt, bool) error { return nil }
+func (m *mysqlDialect) affected() string              { return "select row_count()" }
+func (m *mysqlDialect) drains() bool                  { return true }
+func (m *mysqlDialect) close()                        { m.killing.Wait() }
+
+// kill ends the connection on the server: a server that computes does not notice that its client is gone.
+func (m *mysqlDialect) kill(conn driver.Conn) {
+	id := conn.(*mysqlConn).id
+	m.killing.Go(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), connectTimeout)
+		defer cancel()
+		other, err := m.connector.Connect(ctx)
+		if err != nil {
+			return
+		}
+		defer other.Close()
+		_, _ = other.(driver.ExecerContext).ExecContext(ctx, "kill "+strconv.FormatUint(id, 10), nil)
+	})
+}
+
+func (m *mysqlDialect) shape(rows driver.Rows, _ []driver.Value) []reader {
+	names := rows.Columns()
+	types := rows.(driver.RowsColumnTypeDatabaseTypeName)
+	readers := make([]reader, len(names))
+	for i, name := range names {
+		word := types.ColumnTypeDatabaseTypeName(i)
+		kind, read := mysqlType(word)
+		readers[i] = reader{column: column{name: name, kind: kind, database: strings.ToLower(word)}, read: read}
+	}
+	return readers
+}
+
+// mysqlType says how a type of the driver is read.
+func mysqlType(word string) (columnType, func(*arena, driver.Value) cell) {
+	switch word {
+	case "UNSIGNED BIGINT":
+		return typeUint64, readNumber
+	case "BIT":
+		return typeUint64, textual(func(_ *arena, bits []byte) cell { return uintCell(bigEndian(bits)) })
+	case "DECIMAL":
+		return typeDecimal, readPlainText
+	case "FLOAT", "DOUBLE":
+		return typeDouble, plain
+	case "CHAR", "VARCHAR", "TEXT", "TINYTEXT", "MEDIUMTEXT", "LONGTEXT":
+		return typeText, readPlainText
+	case "BINARY", "VARBINARY", "BLOB", "TINYBLOB", "MEDIUMBLOB", "LONGBLOB", "GEOMETRY", "VECTOR":
+		return typeBinary, readBytes
+	case "DATE":
+		return typeDate, readPlainText
+	case "TIME":
+		return typeTime, readTimeOfDay
+	case "DATETIME":
+		return typeTimestamp, readClock
+	case "TIMESTAMP":
+		return typeTimestampTZ, readMoment
+	case "JSON":
+		return typeJSON, readDocument
+	}
+	if strings.HasSuffix(word, "INT") || word == "YEAR" {
+		return typeInt64, readNumber
+	}
+	return typeOther, readPlainText
+}
+
+func bigEndian(bits []byte) uint64 {
+	var n uint64
+	for _, b := range bits {
+		n = n<<8 | uint64(b)
+	}
+	return n
+}
+
+// mysqlAccess are the numbers of errors that come from connecting and logging in, not from the statement.
+var mysqlAccess = map[uint16]bool{
+	1040: true, 1043: true, 1044: true, 1045: true, 1049: true, 1129: true, 1130: true, 1053: true, 1203: true, 1226: true,
+	1251: true, 1698: true, 3159: true, 4151: true,
+}
+
+func (m *mysqlDialect) failure(err error) error {
+	var known *gateway.Error
+	var refused *mysql.MySQLError
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &known):
+		return known
+	case errors.Is(err, mysql.ErrNoTLS):
+		return gateway.Errorf(gateway.CodeDataSourceAccess, "The database at %s does not offer TLS, which this data source asks for.", m.where)
+	case !errors.As(err, &refused):
+		if errors.Is(err, driver.ErrBadConn) || errors.Is(err, mysql.ErrInvalidConn) {
+			err = errors.Join(io.ErrUnexpectedEOF, err)
+		}
+		return accessFailure(m.where, err)
+	}
+	e := gateway.Errorf(gateway.CodeQuery, "The database refused the query: %s", refused.Message)
+	switch {
+	case mysqlAccess[refused.Number]:
+		e = gateway.Errorf(gateway.CodeDataSourceAccess, "The database at %s refused the connection: %s", m.where, refused.Message)
+	case refused.Number == 1792: // the transaction is read-only
+		e = writes("the database says: " + refused.Message)
+	}
+	e.With(gateway.DetailUnderlyingCode, string(refused.SQLState[:])).With(gateway.DetailUnderlyingMessage, refused.Message)
+	e.With(gateway.DetailUnderlyingNative, strconv.Itoa(int(refused.Number)))
+	if at := strings.LastIndex(refused.Message, " at line "); at >= 0 {
+		e.With(gateway.DetailPosition, strings.TrimPrefix(refused.Message[at:], " at "))
+	}
+	return e
+}

@@ -1,0 +1,324 @@
+package connector
+
+import (
+	"context"
+	"database/sql/driver"
+	"errors"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/mattn/go-sqlite3"
+
+	"comporta/service/gateway"
+)
+
+// sqliteDialect is a SQLite file under a folder that the member's configuration allows.
+type sqliteDialect struct{ path string }
+
+func openSQLite(d *gateway.TaskSource, readOnly bool, folders []string) (source, error) {
+	f, err := fields(d.ConnectionDetails, "kind", "path")
+	if err != nil {
+		return nil, err
+	}
+	if !strings.EqualFold(f["kind"], "SQLite") {
+		return nil, gateway.Errorf(gateway.CodeUnsupportedDataSource, "This member does not serve extensions of kind %q; SQLite is served.", f["kind"])
+	}
+	path, err := allowedFile(f["path"], folders)
+	if err != nil {
+		return nil, err
+	}
+	return newDatabase(&sqliteConnector{dsn: sqliteDSN(path, readOnly)}, &sqliteDialect{path: f["path"]}), nil
+}
+
+// sqliteDSN opens an existing file, for reading only if that is all that is wanted.
+func sqliteDSN(path string, readOnly bool) string {
+	options := "?mode=rw&_txlock=immediate&_busy_timeout=5000&_foreign_keys=1"
+	if readOnly {
+		options = "?mode=ro&_query_only=1&_busy_timeout=5000"
+	}
+	return "file:" + (&url.URL{Path: path}).EscapedPath() + options
+}
+
+// allowedFile resolves symbolic links and returns the real path, if that lies under one of the folders. Outside of them it does not
+// tell whether a file is there.
+func allowedFile(path string, folders []string) (string, error) {
+	refused := gateway.Errorf(gateway.CodeNotAllowedHere, "The file %q is not under a folder that this member allows.", path)
+	if !filepath.IsAbs(path) {
+		return "", refused
+	}
+	path = filepath.Clean(path)
+	lexical := slices.ContainsFunc(folders, func(folder string) bool { return under(path, folder) })
+	real, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		if lexical {
+			return "", gateway.Errorf(gateway.CodeDataSourceAccess, "The file %q cannot be found.", path)
+		}
+		return "", refused
+	}
+	for _, folder := range folders {
+		if folder, err := filepath.EvalSymlinks(folder); err != nil || !under(real, folder) {
+			continue
+		}
+		if info, err := os.Stat(real); err != nil || !info.Mode().IsRegular() {
+			return "", gateway.Errorf(gateway.CodeDataSourceAccess, "%q is not a file.", path)
+		}
+		return real, nil
+	}
+	return "", refused
+}
+
+func under(path, folder string) bool {
+	rel, err := filepath.Rel(folder, path)
+	return err == nil && rel != "." && filepath.IsLocal(rel)
+}
+
+// sqliteConnector opens connections with an authoriser.
+type sqliteConnector struct{ dsn string }
+
+func (c *sqliteConnector) Driver() driver.Driver {
+	return &sqlite3.SQLiteDriver{ConnectHook: func(conn *sqlite3.SQLiteConn) error {
+		conn.RegisterAuthorizer(authorise)
+		return nil
+	}}
+}
+
+func (c *sqliteConnector) Connect(context.Context) (driver.Conn, error) {
+	return c.Driver().Open(c.dsn)
+}
+
+// harmlessPragmas only tell something.
+var harmlessPragmas = []string{
+	"table_info", "table_xinfo", "table_list", "index_list", "index_info", "index_xinfo", "foreign_key_list", "database_list",
+	"collation_list", "function_list", "compile_options",
+}
+
+// readablePragmas tell something as long as no value is given.
+var readablePragmas = []string{"user_version", "application_id", "encoding", "page_count", "page_size", "schema_version", "foreign_keys", "journal_mode"}
+
+// authorise keeps statements within their one file and away from SQLite's switches.
+func authorise(action int, first, second, _ string) int {
+	switch action {
+	case sqlite3.SQLITE_ATTACH, sqlite3.SQLITE_DETACH:
+		return sqlite3.SQLITE_DENY
+	case sqlite3.SQLITE_PRAGMA:
+		name := strings.ToLower(first)
+		if slices.Contains(harmlessPragmas, name) || second == "" && slices.Contains(readablePragmas, name) {
+			return sqlite3.SQLITE_OK
+		}
+		return sqlite3.SQLITE_DENY
+	case sqlite3.SQLITE_FUNCTION:
+		if strings.EqualFold(second, "load_extension") {
+			return sqlite3.SQLITE_DENY
+		}
+	}
+	return sqlite3.SQLITE_OK
+}
+
+func (s *sqliteDialect) guard(text string, readOnly bool) (verdict, error) {
+	return guardSQLite(text, readOnly)
+}
+
+// begin: a statement that reads is a read transaction of its own.
+func (s *sqliteDialect) begin(ctx context.Context, conn driver.Conn, readOnly bool) (driver.Tx, error) {
+	if readOnly {
+		return nil, nil
+	}
+	return conn.(driver.ConnBeginTx).BeginTx(ctx, driver.TxOptions{})
+}
+
+func (s *sqliteDialect) check(stmt driver.Stmt, readOnly bool) error {
+	if readOnly && !stmt.(*sqlite3.SQLiteStmt).Readonly() {
+		return notReading()
+	}
+	return nil
+}
+
+func (s *sqliteDialect) affected() string { return "select changes()" }
+func (s *sqliteDialect) drains() bool     { return false }
+func (s *sqliteDialect) close()           {}
+
+// kill has nothing to do: the driver interrupts its statement when the context ends.
+func (s *sqliteDialect) kill(driver.Conn) {}
+
+func (s *sqliteDialect) shape(rows driver.Rows, first []driver.Value) []reader {
+	declared := rows.(*sqlite3.SQLiteRows).DeclTypes()
+	readers := make([]reader, len(rows.Columns()))
+	for i, name := range rows.Columns() {
+		word := declared[i]
+		// The driver turns values of columns declared so into time.Time and bool, and loses those that do not fit. It looks at this
+		// very slice for every row, so without the words it hands over what is stored.
+		declared[i] = ""
+		if word == "" && first != nil {
+			word = storageClass(first[i])
+		}
+		c := column{name: name, database: word, scale: -1}
+		read := sqliteType(&c)
+		readers[i] = reader{column: c, read: read}
+	}
+	return readers
+}
+
+func storageClass(v driver.Value) string {
+	switch v.(type) {
+	case int64:
+		return "integer"
+	case float64:
+		return "real"
+	case string:
+		return "text"
+	case []byte:
+		return "blob"
+	}
+	return ""
+}
+
+// sqliteType sets the type that a declaration means and returns how its values are read.
+func sqliteType(c *column) func(*arena, driver.Value) cell {
+	word := c.database
+	has := func(parts ...string) bool {
+		return slices.ContainsFunc(parts, func(part string) bool { return strings.Contains(word, part) })
+	}
+	var read func(*arena, driver.Value) cell
+	switch {
+	case has("decimal", "numeric"):
+		c.kind, c.scale = typeDecimal, declaredScale(word)
+		read = readDecimal(c.scale)
+	case has("bool"):
+		c.kind, read = typeBool, readFlag
+	case has("int"):
+		c.kind, read = typeInt64, plain
+	case has("datetime", "timestamp"):
+		c.kind, read = typeTimestamp, readClock
+		if has("timestamptz", "with time zone") {
+			c.kind, read = typeTimestampTZ, readMoment
+		}
+	case has("date"):
+		c.kind, read = typeDate, plain
+	case has("time"):
+		c.kind, read = typeTime, readTimeOfDay
+	case has("uuid", "guid", "uniqueidentifier"):
+		c.kind, read = typeUUID, textual(func(_ *arena, text []byte) cell { return textCell([]byte(strings.ToLower(string(text)))) })
+	case has("json"):
+		c.kind, read = typeJSON, readDocument
+	case has("char", "clob", "text"):
+		c.kind, read = typeText, plain
+	case has("blob", "binary"):
+		c.kind, read = typeBinary, plain
+	case has("real", "floa", "doub"):
+		c.kind, read = typeDouble, plain
+	default:
+		c.kind, read = typeOther, plain
+	}
+	return binaryAware(read)
+}
+
+// binaryAware reads a blob as bytes whatever the column says, and everything else with read.
+func binaryAware(read func(*arena, driver.Value) cell) func(*arena, driver.Value) cell {
+	return func(a *arena, v driver.Value) cell {
+		if blob, ok := v.([]byte); ok {
+			return binaryCell(blob)
+		}
+		return read(a, v)
+	}
+}
+
+func readFlag(a *arena, v driver.Value) cell {
+	if n, ok := v.(int64); ok && (n == 0 || n == 1) {
+		return boolCell(n == 1)
+	}
+	return plain(a, v)
+}
+
+// declaredScale reads the scale of decimal(p,s): 0 for decimal(p), -1 when nothing is said.
+func declaredScale(word string) int {
+	_, inner, ok := strings.Cut(word, "(")
+	if !ok {
+		return -1
+	}
+	inner, _, _ = strings.Cut(inner, ")")
+	_, scale, ok := strings.Cut(inner, ",")
+	if !ok {
+		return 0
+	}
+	n, err := strconv.Atoi(strings.TrimSpace(scale))
+	if err != nil || n < 0 || n > 1000 {
+		return -1
+	}
+	return n
+}
+
+// readDecimal writes a number with the declared scale. SQLite keeps most decimals as floats, whose shortest text is then rounded; one
+// that was stored as text is exact and only gets the zeros that it lacks.
+func readDecimal(scale int) func(*arena, driver.Value) cell {
+	return func(a *arena, v driver.Value) cell {
+		mark := len(*a)
+		switch v := v.(type) {
+		case int64:
+			*a = strconv.AppendInt(*a, v, 10)
+		case float64:
+			*a = strconv.AppendFloat(*a, v, 'f', scale, 64)
+			return textCell(a.since(mark))
+		case string:
+			*a = append(*a, v...)
+		default:
+			return plain(a, v)
+		}
+		*a = padScale(*a, mark, scale)
+		return textCell(a.since(mark))
+	}
+}
+
+// padScale adds the zeros that the plain decimal behind mark lacks. Any other text stays as it is.
+func padScale(dst []byte, mark, scale int) []byte {
+	fraction, point := 0, false
+	for i, b := range dst[mark:] {
+		switch {
+		case b >= '0' && b <= '9':
+			if point {
+				fraction++
+			}
+		case b == '.' && !point:
+			point = true
+		case b == '-' && i == 0:
+		default:
+			return dst
+		}
+	}
+	if fraction < scale && !point {
+		dst = append(dst, '.')
+	}
+	for ; fraction < scale; fraction++ {
+		dst = append(dst, '0')
+	}
+	return dst
+}
+
+func (s *sqliteDialect) failure(err error) error {
+	var known *gateway.Error
+	var refused sqlite3.Error
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &known):
+		return known
+	case !errors.As(err, &refused):
+		return gateway.Wrap(gateway.CodeDataSourceAccess, err, "The file %q cannot be read.", s.path)
+	}
+	var e *gateway.Error
+	switch refused.Code {
+	case sqlite3.ErrCantOpen, sqlite3.ErrNotADB, sqlite3.ErrIoErr, sqlite3.ErrCorrupt, sqlite3.ErrPerm:
+		e = gateway.Errorf(gateway.CodeDataSourceAccess, "The file %q cannot be read as a SQLite database: %s", s.path, refused.Error())
+	case sqlite3.ErrReadonly:
+		e = writes("the database says: " + refused.Error())
+	case sqlite3.ErrAuth:
+		e = gateway.Errorf(gateway.CodeNotAllowedHere, "The statement does something that this member does not allow: %s.", refused.Error())
+	default:
+		e = gateway.Errorf(gateway.CodeQuery, "The database refused the query: %s", refused.Error())
+	}
+	return e.With(gateway.DetailUnderlyingCode, strconv.Itoa(int(refused.ExtendedCode))).With(gateway.DetailUnderlyingMessage, refused.Error()).
+		With(gateway.DetailUnderlyingNative, strconv.Itoa(int(refused.Code)))
+}

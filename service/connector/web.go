@@ -1,0 +1,251 @@
+package connector
+
+import (
+	"context"
+	"crypto/tls"
+	"encoding/base64"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/textproto"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"comporta/service/gateway"
+)
+
+// Bounds of web requests.
+const (
+	maxRedirects      = 5
+	maxResponseHeader = 64 << 10
+	maxWebHeaders     = 100
+)
+
+// web is a registered web address. Requests go to its scheme, host and port, and to paths below its own; nowhere else, not by a
+// redirect either. Whether it is spoken to by TLS is what its address says.
+type web struct {
+	base          *url.URL
+	where         string
+	authorization string
+	accept        string
+	client        *http.Client
+}
+
+func openWeb(d *gateway.TaskSource, creds gateway.Credentials) (source, error) {
+	f, err := fields(d.ConnectionDetails, "url")
+	if err != nil {
+		return nil, err
+	}
+	base, err := parseBase(f["url"])
+	if err != nil {
+		return nil, err
+	}
+	mode, err := encryptionOf(d)
+	if err != nil {
+		return nil, err
+	}
+	w := &web{base: base, where: base.Host, accept: "*/*"}
+	if d.Type == gateway.TypeOData {
+		w.accept = "application/json"
+	}
+	if w.authorization, err = authorizationOf(d, creds); err != nil {
+		return nil, err
+	}
+	w.client = &http.Client{Transport: webTransport(mode), CheckRedirect: w.redirect}
+	return w, nil
+}
+
+// webTransport uses no proxy: the address is on the private network, and its credentials are for nobody else.
+func webTransport(mode encryption) *http.Transport {
+	return &http.Transport{
+		DialContext:            (&net.Dialer{Timeout: connectTimeout}).DialContext,
+		TLSClientConfig:        &tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: mode != encryptAlways}, // wanted: see encryptAny
+		TLSHandshakeTimeout:    connectTimeout,
+		MaxConnsPerHost:        maxConnections,
+		MaxIdleConnsPerHost:    maxConnections / 4,
+		IdleConnTimeout:        connectionIdle,
+		MaxResponseHeaderBytes: maxResponseHeader,
+		ExpectContinueTimeout:  time.Second,
+		ForceAttemptHTTP2:      true,
+	}
+}
+
+// authorizationOf makes the Authorization header from the stored credentials; "" for Anonymous.
+func authorizationOf(d *gateway.TaskSource, creds gateway.Credentials) (string, error) {
+	switch strings.ToLower(d.Credential.Type) {
+	case "anonymous", "":
+		return "", nil
+	case "basic", "windows":
+		return "Basic " + base64.StdEncoding.EncodeToString([]byte(creds["username"]+":"+creds["password"])), nil
+	case "key":
+		if key := creds["key"]; key != "" && validHeaderValue(key) {
+			return "Bearer " + key, nil
+		}
+		return "", gateway.Errorf(gateway.CodeDataSourceCredentials, "The stored credentials have no usable key.")
+	}
+	return "", gateway.Errorf(gateway.CodeDataSourceCredentials, "Credentials of type %q cannot be used for a web address.", d.Credential.Type)
+}
+
+func (w *web) close() { w.client.CloseIdleConnections() }
+
+// redirect lets a redirect pass that stays within the registered address.
+func (w *web) redirect(next *http.Request, before []*http.Request) error {
+	if len(before) > maxRedirects {
+		return gateway.Errorf(gateway.CodeQuery, "The web address at %s redirects more than %d times.", w.where, maxRedirects)
+	}
+	if !within(w.base, next.URL) {
+		return gateway.Errorf(gateway.CodeNotAllowedHere, "The web address at %s redirects to another place, which is not followed.", w.where)
+	}
+	return nil
+}
+
+func (w *web) probe(ctx context.Context) error {
+	answer, err := w.send(ctx, &gateway.HTTPCall{Method: http.MethodGet}, w.base)
+	if err != nil {
+		return err
+	}
+	defer answer.Body.Close()
+	if s := answer.StatusCode; s == http.StatusUnauthorized || s == http.StatusForbidden {
+		return gateway.Errorf(gateway.CodeDataSourceAccess, "The web address at %s refused the credentials with status %d.", w.where, s)
+	}
+	return nil
+}
+
+func (w *web) run(ctx context.Context, task *gateway.Task, out gateway.Output) (gateway.Summary, error) {
+	if err := checkMethod(task.HTTP.Method, task.ReadOnly); err != nil {
+		return gateway.Summary{}, err
+	}
+	target, err := join(w.base, task.HTTP.Path)
+	if err != nil {
+		return gateway.Summary{}, err
+	}
+	answer, err := w.send(ctx, task.HTTP, target)
+	if err != nil {
+		return gateway.Summary{}, err
+	}
+	defer answer.Body.Close()
+	header := gateway.AnswerHeader{ContentType: answer.Header.Get("Content-Type"), UpstreamStatus: answer.StatusCode}
+	if err := out.Begin(header); err != nil {
+		return gateway.Summary{}, brokenOutput(err)
+	}
+	return gateway.Summary{}, w.stream(answer.Body, out)
+}
+
+var readMethods = []string{http.MethodGet, http.MethodHead, http.MethodOptions}
+var writeMethods = []string{http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete}
+
+func checkMethod(method string, readOnly bool) error {
+	switch {
+	case slices.Contains(readMethods, method):
+		return nil
+	case !slices.Contains(writeMethods, method):
+		return gateway.Errorf(gateway.CodeInvalid, "The method %q is not one of %s, %s.", method, strings.Join(readMethods, ", "), strings.Join(writeMethods, ", "))
+	case readOnly:
+		return writes("the method is " + method)
+	}
+	return nil
+}
+
+func (w *web) send(ctx context.Context, call *gateway.HTTPCall, target *url.URL) (*http.Response, error) {
+	var body io.Reader
+	if call.Body != "" {
+		body = strings.NewReader(call.Body)
+	}
+	request, err := http.NewRequestWithContext(ctx, call.Method, target.String(), body)
+	if err != nil {
+		return nil, gateway.Errorf(gateway.CodeInvalid, "The request cannot be made from its method and path.")
+	}
+	request.Header.Set("Accept", w.accept)
+	if err := copyHeaders(request.Header, call.Headers); err != nil {
+		return nil, err
+	}
+	request.Header.Set("User-Agent", "comporta")
+	if w.authorization != "" {
+		request.Header.Set("Authorization", w.authorization)
+	}
+	answer, err := w.client.Do(request)
+	if err != nil {
+		return nil, w.failure(err)
+	}
+	return answer, nil
+}
+
+// droppedHeaders are not the caller's to set: they belong to the connection or come from the stored credentials.
+var droppedHeaders = []string{
+	"Host", "Connection", "Keep-Alive", "Proxy-Authenticate", "Proxy-Authorization", "Proxy-Connection", "Te", "Trailer",
+	"Transfer-Encoding", "Upgrade", "Content-Length", "Authorization", "Accept-Encoding", "Expect",
+}
+
+// copyHeaders takes over the caller's headers, except those that are not the caller's to set and those that Connection names.
+func copyHeaders(to http.Header, from map[string]string) error {
+	if len(from) > maxWebHeaders {
+		return gateway.Errorf(gateway.CodeInvalid, "The request has %d headers; %d are allowed.", len(from), maxWebHeaders)
+	}
+	dropped := droppedHeaders
+	for name, value := range from {
+		if strings.EqualFold(name, "Connection") {
+			for option := range strings.SplitSeq(value, ",") {
+				dropped = append(slices.Clone(dropped), textproto.CanonicalMIMEHeaderKey(strings.TrimSpace(option)))
+			}
+		}
+	}
+	for name, value := range from {
+		if !validHeaderName(name) || !validHeaderValue(value) {
+			return gateway.Errorf(gateway.CodeInvalid, "The header %q is malformed.", name)
+		}
+		if !slices.Contains(dropped, textproto.CanonicalMIMEHeaderKey(name)) {
+			to.Set(name, value)
+		}
+	}
+	return nil
+}
+
+func validHeaderName(name string) bool {
+	for i := range len(name) {
+		b := name[i]
+		letter := b >= 'a' && b <= 'z' || b >= 'A' && b <= 'Z' || b >= '0' && b <= '9'
+		if !letter && !strings.ContainsRune("!#$%&'*+-.^_`|~", rune(b)) {
+			return false
+		}
+	}
+	return name != ""
+}
+
+func validHeaderValue(value string) bool {
+	return !strings.ContainsFunc(value, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f })
+}
+
+// stream copies the body as it comes. The output decides when it goes out.
+func (w *web) stream(body io.Reader, out gateway.Output) error {
+	buf := make([]byte, 32<<10)
+	for {
+		n, err := body.Read(buf)
+		if n > 0 {
+			if _, err := out.Write(buf[:n]); err != nil {
+				return brokenOutput(err)
+			}
+		}
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return accessFailure(w.where, err)
+		}
+	}
+}
+
+// failure keeps our own refusals. Everything else is an address that cannot be reached; its text is not used, because it repeats the URL.
+func (w *web) failure(err error) error {
+	var known *gateway.Error
+	if errors.As(err, &known) {
+		return known
+	}
+	var outer *url.Error
+	if errors.As(err, &outer) {
+		err = outer.Err
+	}
+	return accessFailure(w.where, err)
+}
