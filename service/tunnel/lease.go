@@ -1,0 +1,101 @@
+package tunnel
+
+import "time"
+
+// freshFor is how long after its last sign of life a tunnel is preferred to one that was silent for longer: two missed reports.
+const freshFor = 2*reportEvery + 500*time.Millisecond
+
+// acquire counts one more request on the tunnel, unless it takes none.
+func (l *link) acquire() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.retired || l.isClosed() {
+		return false
+	}
+	l.streams++
+	return true
+}
+
+// release counts one request less; the last one closes a retired tunnel.
+func (l *link) release() {
+	l.mu.Lock()
+	l.streams--
+	last := l.retired && l.streams == 0
+	l.mu.Unlock()
+	if last {
+		l.close("its last request ended")
+	}
+}
+
+// retire lets the tunnel finish its requests and take no more.
+func (l *link) retire() {
+	l.mu.Lock()
+	l.retired = true
+	idle := l.streams == 0
+	l.mu.Unlock()
+	if idle {
+		l.close("it is not needed any more")
+	}
+}
+
+// close ends the tunnel and breaks its requests, and only them.
+func (l *link) close(reason string) {
+	if l.isClosed() {
+		return
+	}
+	l.reg.cfg.Log.Debug("tunnel: closing", "member", l.claims.Member, "slot", l.claims.Slot, "reason", reason)
+	_ = l.conn.Close()
+}
+
+func (l *link) isClosed() bool {
+	select {
+	case <-l.conn.done:
+		return true
+	default:
+		return false
+	}
+}
+
+// lost reports whether the tunnel can carry nothing more. It looks at the HTTP/2 connection as well, which knows a moment earlier.
+func (l *link) lost() bool { return !l.open() || l.client.Err() != nil }
+
+// open reports whether it takes new requests.
+func (l *link) open() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return !l.retired && !l.isClosed()
+}
+
+// load is how many requests run over it.
+func (l *link) load() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.streams
+}
+
+// doubtful reports whether the tunnel let a request wait in vain and was not heard from since.
+func (l *link) doubtful() bool {
+	since := l.suspect.Load()
+	return since != 0 && l.conn.heard.Load() <= since
+}
+
+// pick chooses the tunnel for a request: not one that is in doubt, rather one that was heard from lately, then the one with fewer
+// requests, then in turn. It returns nil when there is none. not is left out.
+func (m *member) pick(now time.Duration, not *link) *link {
+	links := *m.usable.Load()
+	turn := int(m.turn.Add(1))
+	var best *link
+	var bestFresh bool
+	var bestLoad int
+	for i := range links {
+		l := links[(i+turn)%len(links)]
+		if l == not || l.doubtful() || l.isClosed() {
+			continue
+		}
+		fresh, load := now-time.Duration(l.conn.heard.Load()) <= freshFor, l.load()
+		if best == nil || fresh && !bestFresh || fresh == bestFresh && load < bestLoad {
+			best, bestFresh, bestLoad = l, fresh, load
+		}
+	}
+	return best
+}

@@ -1,0 +1,246 @@
+package tunnel
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"comporta/service/gateway"
+)
+
+// minReportGap is the least time between two reports that are looked at, so that a member that floods costs little.
+const minReportGap = 100 * time.Millisecond
+
+// link is the service's end of one tunnel.
+type link struct {
+	claims claims
+	member *member
+	reg    *Registry
+	conn   *conn
+	client *http.ClientConn
+	// suspect is the clock's reading when the tunnel last let a request wait for its admission in vain; 0 if it never did.
+	suspect atomic.Int64
+
+	// ready (the first report came), report and reportAt belong to member.mu.
+	ready    bool
+	report   Report
+	reportAt time.Time
+
+	mu      sync.Mutex
+	streams int  // requests running over it
+	retired bool // takes no more requests and closes after the last one
+	// settings and advice are what the member is still to be told; told is signalled when there is something.
+	settings *gateway.MemberSettings
+	advice   *int64
+	told     chan struct{}
+}
+
+// serve runs one tunnel from the 101 to its end. watch closes the connection unless it is moved on by reports.
+func (r *Registry) serve(c *conn, who claims, watch *time.Timer) {
+	client, err := newClient(c, r.cfg)
+	if err != nil {
+		r.cfg.Log.Debug("tunnel: no HTTP/2", "member", who.Member, "error", err)
+		return
+	}
+	m := r.member(who.Member)
+	l := &link{claims: who, member: m, reg: r, conn: c, client: client, told: make(chan struct{}, 1)}
+	m.update(func() { m.links = append(m.links, l) })
+	if l.recheck() {
+		l.control(watch)
+	}
+	<-c.done
+	_ = client.Close()
+	m.update(func() { m.links = slices.DeleteFunc(m.links, func(x *link) bool { return x == l }) })
+	r.cfg.Log.Info("tunnel: closed", "member", who.Member, "slot", who.Slot)
+}
+
+// newClient makes the HTTP/2 client of one connection. The body of a request that expects 100-continue is never sent by a timer: the
+// time-out for it is a year. Connection window: the standard library's.
+func newClient(c *conn, cfg Config) (*http.ClientConn, error) {
+	var protocols http.Protocols
+	protocols.SetUnencryptedHTTP2(true)
+	t := &http.Transport{
+		Protocols:              &protocols,
+		DialContext:            func(context.Context, string, string) (net.Conn, error) { return c, nil },
+		DisableCompression:     true,
+		ExpectContinueTimeout:  365 * 24 * time.Hour,
+		MaxResponseHeaderBytes: maxHeaderBytes,
+		HTTP2: &http.HTTP2Config{
+			MaxReadFrameSize:          frameSize,
+			MaxReceiveBufferPerStream: streamWindow,
+			SendPingTimeout:           cfg.PingAfter,
+			PingTimeout:               cfg.PingTimeout,
+			WriteByteTimeout:          cfg.PingAfter + cfg.PingTimeout,
+		},
+	}
+	return t.NewClientConn(context.Background(), "http", "member:80")
+}
+
+// recheck asks for the member once more, now that the tunnel can be found by Configure and Disconnect: what changed between the first
+// look and this moment would be missed otherwise.
+func (l *link) recheck() bool {
+	ctx, cancel := context.WithTimeout(context.Background(), l.reg.cfg.HandshakeTimeout)
+	defer cancel()
+	auth, err := l.reg.cfg.Keys.TunnelKey(ctx, l.claims.Member)
+	if err != nil || l.reg.find(l.claims.Member) != l.member {
+		l.close("the member was removed")
+		return false
+	}
+	l.mu.Lock()
+	if l.settings == nil {
+		l.settings = &auth.Settings
+	}
+	l.mu.Unlock()
+	l.wake()
+	return true
+}
+
+// control runs the control stream: commands one way, reports the other. When the member ends it in order, the tunnel finishes its
+// requests and takes no more; when it breaks, the tunnel is closed.
+func (l *link) control(watch *time.Timer) {
+	out, in := io.Pipe()
+	defer out.Close()
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	quiet := make(chan struct{})
+	var writer sync.WaitGroup
+	writer.Go(func() { l.command(quiet, in) })
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, controlURL, out)
+	if err != nil {
+		panic(err) // the address is a constant
+	}
+	resp, err := l.client.RoundTrip(req)
+	if err == nil {
+		defer resp.Body.Close()
+		err = l.listen(resp, watch)
+	}
+	if err != nil || !l.isReady() {
+		l.reg.cfg.Log.Debug("tunnel: control stream ended", "member", l.claims.Member, "slot", l.claims.Slot, "error", err)
+		l.close("the control stream broke")
+	} else {
+		watch.Stop() // from here on the requests' own time-outs bound the tunnel
+		l.retire()
+		l.member.update(func() {})
+	}
+	close(quiet) // ends our half of the stream
+	<-l.conn.done
+	out.Close()
+	writer.Wait()
+}
+
+// listen reads reports until the member ends them (nil) or something breaks.
+func (l *link) listen(resp *http.Response, watch *time.Timer) error {
+	if resp.StatusCode != http.StatusOK {
+		return errors.New("the member refuses the control stream")
+	}
+	lines := bufio.NewScanner(resp.Body)
+	lines.Buffer(make([]byte, 0, 1024), maxReportBytes)
+	for lines.Scan() {
+		var report reportLine
+		if err := json.Unmarshal(lines.Bytes(), &report); err != nil { // unknown properties pass: a newer member may say more
+			return err
+		}
+		watch.Reset(l.reg.cfg.ReportTimeout)
+		l.take(tidy(report.Report))
+		if report.Closing {
+			return nil
+		}
+	}
+	return lines.Err()
+}
+
+// take applies a report. The first one makes the tunnel usable.
+func (l *link) take(report Report) {
+	now := l.reg.cfg.Now()
+	first, skip := false, false
+	l.member.mu.Lock()
+	first = !l.ready
+	gap := now.Sub(l.reportAt)
+	skip = !first && report.Draining == l.report.Draining && gap >= 0 && gap < minReportGap
+	l.member.mu.Unlock()
+	if skip {
+		return
+	}
+	set := func() { l.report, l.reportAt = report, now }
+	if !first {
+		l.member.update(set)
+		return
+	}
+	l.member.mu.Lock()
+	set()
+	l.member.mu.Unlock()
+	l.member.succeed(l)
+	l.reg.cfg.Log.Info("tunnel: open", "member", l.claims.Member, "slot", l.claims.Slot, "version", l.claims.Version)
+}
+
+// tidy keeps figures that make no sense from limiting anything.
+func tidy(report Report) Report {
+	for _, reading := range []*gateway.Reading{&report.Load.CPU, &report.Load.Memory} {
+		if reading.Percent < 0 || reading.Percent > 100 {
+			*reading = gateway.Reading{}
+		}
+	}
+	report.Load.Running = max(report.Load.Running, 0)
+	report.Limits.CPU, report.Limits.Memory = max(report.Limits.CPU, 0), max(report.Limits.Memory, 0)
+	report.Limits.Concurrency, report.Limits.Window = max(report.Limits.Concurrency, 0), max(report.Limits.Window, 0)
+	return report
+}
+
+// command writes to the control stream whatever the member is to be told, the newest of each kind, until quiet is closed.
+func (l *link) command(quiet <-chan struct{}, in *io.PipeWriter) {
+	defer in.Close()
+	lines := json.NewEncoder(in)
+	for {
+		select {
+		case <-quiet:
+			return
+		case <-l.told:
+		}
+		l.mu.Lock()
+		settings, advice := l.settings, l.advice
+		l.settings, l.advice = nil, nil
+		l.mu.Unlock()
+		if settings != nil && lines.Encode(command{Settings: settings}) != nil {
+			return
+		}
+		if advice != nil && lines.Encode(command{ReconnectAfterMillis: advice}) != nil {
+			return
+		}
+	}
+}
+
+func (l *link) configure(s gateway.MemberSettings) {
+	l.mu.Lock()
+	l.settings = &s
+	l.mu.Unlock()
+	l.wake()
+}
+
+func (l *link) advise(after time.Duration) {
+	millis := after.Milliseconds()
+	l.mu.Lock()
+	l.advice = &millis
+	l.mu.Unlock()
+	l.wake()
+}
+
+func (l *link) wake() {
+	select {
+	case l.told <- struct{}{}:
+	default:
+	}
+}
+
+func (l *link) isReady() bool {
+	l.member.mu.Lock()
+	defer l.member.mu.Unlock()
+	return l.ready
+}

@@ -1,0 +1,196 @@
+package tunnel
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptrace"
+	"net/textproto"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"comporta/service/gateway"
+)
+
+// Why an attempt was cancelled, told apart by the context's cause.
+var (
+	errNotAdmitted = errors.New("no admission in time")
+	errOverdue     = errors.New("the task's time is up and the member does not say so")
+	errFinished    = errors.New("the attempt is over")
+)
+
+// Send hands a task to a member and returns its answer as soon as it begins. Every error is a *gateway.AttemptError:
+//
+//	PhaseNotSent   no tunnel, no admission in time, or the tunnel broke before admission: harmless to try elsewhere. A task that may
+//	               write certainly did not reach the member then; one that only reads may have
+//	PhaseRefused   the member decided not to admit it
+//	PhaseStarted   the tunnel broke or the time ran out after the member may have started (CodeOutcomeUnknown if it may write)
+//	PhaseAnswered  the member reports a failure
+//
+// The answer's Body must be closed. ctx governs the whole answer, not only its beginning. A task without a time-out is bounded by ctx alone.
+func (r *Registry) Send(ctx context.Context, id gateway.ID, task *gateway.Task) (*gateway.Answer, error) {
+	m := r.find(id)
+	if m == nil {
+		return nil, unreachable(nil)
+	}
+	body, err := json.Marshal(task)
+	if err != nil {
+		return nil, &gateway.AttemptError{Phase: gateway.PhaseNotSent, Err: gateway.Wrap(gateway.CodeInvalid, err, "The request cannot be written down.")}
+	}
+	m.inFlight.Add(1)
+	began := r.clock()
+	l := m.pick(began, nil)
+	answer, failure := m.try(ctx, l, task, body)
+	if failure != nil && l != nil && failure.Phase == gateway.PhaseNotSent && ctx.Err() == nil {
+		// The member's other tunnel, if that one showed life meanwhile or this one broke at once: one dead connection is not a dead member.
+		if other := m.pick(r.clock(), l); other != nil && (l.lost() || other.conn.heard.Load() > int64(began)) {
+			answer, failure = m.try(ctx, other, task, body)
+		}
+	}
+	if failure != nil {
+		m.inFlight.Add(-1)
+		return nil, failure
+	}
+	return answer, nil
+}
+
+func unreachable(cause error) *gateway.AttemptError {
+	return &gateway.AttemptError{Phase: gateway.PhaseNotSent, Err: gateway.Wrap(gateway.CodeUnreachable, cause, "The gateway member is not reachable.")}
+}
+
+// How far an attempt has come. Whoever moves it on from pending wins: either the member is let at the task or the attempt is taken back.
+const (
+	pending int32 = iota
+	admitted
+	withdrawn
+)
+
+// attempt is one task on its way over one tunnel.
+type attempt struct {
+	link     *link
+	ctx      context.Context
+	cancel   context.CancelCauseFunc
+	readOnly bool
+	state    atomic.Int32
+	infos    int // 1xx answers so far; touched by the connection's reader only
+	timers   [2]*time.Timer
+	unwatch  atomic.Pointer[func() bool]
+	once     sync.Once
+	// ended is called once, when nothing of the attempt is left.
+	ended func()
+}
+
+// try sends the task over one tunnel. The request that it counts on the tunnel ends with the answer.
+func (m *member) try(ctx context.Context, l *link, task *gateway.Task, body []byte) (*gateway.Answer, *gateway.AttemptError) {
+	if l == nil || !l.acquire() {
+		return nil, unreachable(nil)
+	}
+	a := &attempt{link: l, readOnly: task.ReadOnly}
+	a.ctx, a.cancel = context.WithCancelCause(ctx)
+	a.ended = l.release
+	a.timers[0] = time.AfterFunc(m.cfg.AdmissionTimeout, a.withdraw)
+	if task.TimeoutMillis > 0 {
+		a.timers[1] = time.AfterFunc(task.Timeout()+m.cfg.Grace, func() { a.cancel(errOverdue) })
+	}
+	resp, err := l.client.RoundTrip(a.request(task, body))
+	if err == nil && !a.admit() {
+		resp.Body.Close()
+		err = errNotAdmitted
+	}
+	if err != nil {
+		failure := a.fail(err)
+		a.finish()
+		return nil, failure
+	}
+	if resp.StatusCode != http.StatusOK {
+		defer a.finish()
+		defer resp.Body.Close()
+		return nil, a.failed(resp)
+	}
+	return a.answer(resp)
+}
+
+// request writes the task as an HTTP request. A task that only reads goes at once; one that may write waits for the member's 100.
+func (a *attempt) request(task *gateway.Task, body []byte) *http.Request {
+	trace := &httptrace.ClientTrace{
+		Got1xxResponse: a.informed,
+	}
+	h := http.Header{"Content-Type": {"application/json"}, "User-Agent": {""}}
+	if id := task.RequestID; id != "" && len(id) <= 100 && validCode(removeHyphens(id)) {
+		h[headerRequest] = []string{id}
+	}
+	var reader io.ReadCloser = io.NopCloser(bytes.NewReader(body))
+	if a.readOnly {
+		h[headerReadOnly] = []string{"1"}
+	} else {
+		h["Expect"] = []string{"100-continue"}
+		reader = &gate{attempt: a, body: bytes.NewReader(body)}
+	}
+	req, err := http.NewRequestWithContext(httptrace.WithClientTrace(a.ctx, trace), http.MethodPost, taskURL, reader)
+	if err != nil {
+		panic(err) // the address is a constant
+	}
+	req.Header, req.ContentLength = h, int64(len(body))
+	return req
+}
+
+// informed takes a 1xx answer. For a task that only reads, a 102 is the admission.
+func (a *attempt) informed(code int, _ textproto.MIMEHeader) error {
+	if a.infos++; a.infos > maxInformation {
+		return errors.New("too many informational answers")
+	}
+	if code == http.StatusProcessing && a.readOnly {
+		a.admit()
+	}
+	return nil
+}
+
+// admit moves the attempt on from pending and reports whether it is admitted.
+func (a *attempt) admit() bool {
+	a.timers[0].Stop()
+	return a.state.CompareAndSwap(pending, admitted) || a.state.Load() == admitted
+}
+
+// withdraw takes the attempt back, if the member was not let at the task yet.
+func (a *attempt) withdraw() {
+	if a.state.CompareAndSwap(pending, withdrawn) {
+		a.link.suspect.Store(int64(a.link.reg.clock()))
+		a.cancel(errNotAdmitted)
+	}
+}
+
+// finish ends the attempt: exactly once, whatever comes first of the body's end, its close, and the end of its context.
+func (a *attempt) finish() {
+	a.once.Do(func() {
+		for _, t := range a.timers {
+			if t != nil {
+				t.Stop()
+			}
+		}
+		if unwatch := a.unwatch.Load(); unwatch != nil {
+			(*unwatch)()
+		}
+		a.cancel(errFinished)
+		a.ended()
+	})
+}
+
+// gate is the body of a task that may write. Its first Read is the moment at which the task leaves: not before, and not if the attempt
+// was taken back.
+type gate struct {
+	attempt *attempt
+	body    *bytes.Reader
+}
+
+func (g *gate) Read(p []byte) (int, error) {
+	if !g.attempt.admit() {
+		return 0, errNotAdmitted
+	}
+	return g.body.Read(p)
+}
+
+func (g *gate) Close() error { return nil }

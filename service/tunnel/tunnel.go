@@ -1,0 +1,161 @@
+package tunnel
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+)
+
+// reportEvery is how often a member reports.
+const reportEvery = 2 * time.Second
+
+// ErrLost is why Serve ended when the connection ended by itself: the service went away, or the network did.
+var ErrLost = errors.New("the connection to the service ended")
+
+// Tunnel is a member's end of one tunnel.
+type Tunnel struct {
+	conn   *conn
+	dialer *Dialer
+	log    *slog.Logger
+	server *http.Server
+
+	mu       sync.Mutex
+	draining chan struct{} // closed when Shutdown begins
+	drained  bool
+	released chan struct{} // closed when the control stream has ended
+	gone     bool
+}
+
+func newTunnel(d *Dialer, c *conn) *Tunnel {
+	return &Tunnel{conn: c, dialer: d, log: d.Log, draining: make(chan struct{}), released: make(chan struct{}), server: newServer(d)}
+}
+
+// newServer makes the HTTP/2 server of one connection.
+func newServer(d *Dialer) *http.Server {
+	var protocols http.Protocols
+	protocols.SetUnencryptedHTTP2(true)
+	after, timeout := orElse(d.PingAfter, 5*time.Second), orElse(d.PingTimeout, 5*time.Second)
+	return &http.Server{
+		Protocols:      &protocols,
+		MaxHeaderBytes: maxHeaderBytes,
+		ErrorLog:       slog.NewLogLogger(d.Log.Handler(), slog.LevelDebug),
+		HTTP2: &http.HTTP2Config{
+			MaxConcurrentStreams: 10_000,
+			MaxReadFrameSize:     frameSize,
+			SendPingTimeout:      after,
+			PingTimeout:          timeout,
+			WriteByteTimeout:     after + timeout,
+		},
+	}
+}
+
+func orElse(d, fallback time.Duration) time.Duration {
+	if d > 0 {
+		return d
+	}
+	return fallback
+}
+
+// Serve answers requests until the tunnel ends and everything that ran over it has returned. It returns nil after Shutdown or Close,
+// ctx's error when ctx ended (running requests are cut then), and ErrLost otherwise. It is called once.
+func (t *Tunnel) Serve(ctx context.Context, agent Agent) error {
+	h := newHandler(t, agent)
+	t.server.Handler = h
+	stop := context.AfterFunc(ctx, func() { t.conn.Close() })
+	defer stop()
+	_ = t.server.Serve(&listener{conn: t.conn, stop: make(chan struct{})})
+	<-t.conn.done
+	_ = t.server.Close()
+	h.wait()
+	if t.isDrained() {
+		return nil
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return ErrLost
+}
+
+// Shutdown ends the tunnel in order: the service is told to send nothing more over it, running requests finish, then the connection is
+// closed. When ctx ends first, they are cut and its error is returned.
+func (t *Tunnel) Shutdown(ctx context.Context) error {
+	t.drain()
+	defer t.conn.Close()
+	select {
+	case <-t.released:
+	case <-t.conn.done:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	return t.server.Shutdown(ctx)
+}
+
+// Close ends the tunnel at once.
+func (t *Tunnel) Close() {
+	t.drain()
+	t.conn.Close()
+}
+
+// Done is closed when the connection has ended.
+func (t *Tunnel) Done() <-chan struct{} { return t.conn.done }
+
+func (t *Tunnel) drain() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !t.drained {
+		t.drained = true
+		close(t.draining)
+	}
+}
+
+// release notes that the service sends nothing more.
+func (t *Tunnel) release() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !t.gone {
+		t.gone = true
+		close(t.released)
+	}
+}
+
+func (t *Tunnel) isDrained() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.drained
+}
+
+// listener hands the one connection to the HTTP server and ends with it.
+type listener struct {
+	conn *conn
+	mu   sync.Mutex
+	gone bool
+	once sync.Once
+	stop chan struct{}
+}
+
+func (l *listener) Accept() (net.Conn, error) {
+	l.mu.Lock()
+	first := !l.gone
+	l.gone = true
+	l.mu.Unlock()
+	if first {
+		return l.conn, nil
+	}
+	select {
+	case <-l.conn.done:
+	case <-l.stop:
+	}
+	return nil, io.EOF
+}
+
+func (l *listener) Close() error {
+	l.once.Do(func() { close(l.stop) })
+	return nil
+}
+
+func (l *listener) Addr() net.Addr { return l.conn.LocalAddr() }
