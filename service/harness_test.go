@@ -30,7 +30,7 @@ type world struct {
 	now     func() time.Time
 }
 
-func newWorld(t *testing.T, change ...func(*Config)) *world {
+func newWorld(t testing.TB, change ...func(*Config)) *world {
 	t.Helper()
 	ctx := context.Background()
 	store, err := persistence.Open(ctx, persistence.Config{DataDir: t.TempDir(), Now: time.Now, Log: slog.New(slog.DiscardHandler)})

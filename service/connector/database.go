@@ -25,8 +25,9 @@ type dialect interface {
 	begin(ctx context.Context, conn driver.Conn, readOnly bool) (driver.Tx, error)
 	// check looks at a prepared statement before it runs.
 	check(stmt driver.Stmt, readOnly bool) error
-	// shape says how rows are read. first is the first row, nil when there is none.
-	shape(rows driver.Rows, first []driver.Value) []reader
+	// shape looks at rows before the first of them is read, and returns what says how they are read once the first is there (nil when
+	// there is none).
+	shape(rows driver.Rows) func(first []driver.Value) []reader
 	// affected is the query for how many rows the last statement of the session changed.
 	affected() string
 	// kill ends what conn is doing, when closing the connection is not enough.
@@ -231,6 +232,7 @@ func (q *driverQuery) count(ctx context.Context, conn driver.Conn) (int64, error
 
 func (q *driverQuery) rows(rows driver.Rows, a *answer) error {
 	values := make([]driver.Value, len(rows.Columns()))
+	shape := q.dialect.shape(rows)
 	err := rows.Next(values)
 	if err != nil && err != io.EOF {
 		return err
@@ -239,7 +241,7 @@ func (q *driverQuery) rows(rows driver.Rows, a *answer) error {
 	if err != nil {
 		first = nil
 	}
-	readers := q.dialect.shape(rows, first)
+	readers := shape(first)
 	columns := make([]column, len(readers))
 	for i := range readers {
 		columns[i] = readers[i].column

@@ -170,7 +170,7 @@ func (m *mysqlDialect) kill(conn driver.Conn) {
 	})
 }
 
-func (m *mysqlDialect) shape(rows driver.Rows, _ []driver.Value) []reader {
+func (m *mysqlDialect) shape(rows driver.Rows) func([]driver.Value) []reader {
 	names := rows.Columns()
 	types := rows.(driver.RowsColumnTypeDatabaseTypeName)
 	readers := make([]reader, len(names))
@@ -179,7 +179,7 @@ func (m *mysqlDialect) shape(rows driver.Rows, _ []driver.Value) []reader {
 		kind, read := mysqlType(word)
 		readers[i] = reader{column: column{name: name, kind: kind, database: strings.ToLower(word)}, read: read}
 	}
-	return readers
+	return func([]driver.Value) []reader { return readers }
 }
 
 // mysqlType says how a type of the driver is read.

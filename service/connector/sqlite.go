@@ -144,22 +144,24 @@ func (s *sqliteDialect) close()           {}
 // kill has nothing to do: the driver interrupts its statement when the context ends.
 func (s *sqliteDialect) kill(driver.Conn) {}
 
-func (s *sqliteDialect) shape(rows driver.Rows, first []driver.Value) []reader {
-	declared := rows.(*sqlite3.SQLiteRows).DeclTypes()
-	readers := make([]reader, len(rows.Columns()))
-	for i, name := range rows.Columns() {
-		word := declared[i]
-		// The driver turns values of columns declared so into time.Time and bool, and loses those that do not fit. It looks at this
-		// very slice for every row, so without the words it hands over what is stored.
-		declared[i] = ""
-		if word == "" && first != nil {
-			word = storageClass(first[i])
+func (s *sqliteDialect) shape(rows driver.Rows) func(first []driver.Value) []reader {
+	names, declared := rows.Columns(), rows.(*sqlite3.SQLiteRows).DeclTypes()
+	words := slices.Clone(declared)
+	// The driver turns values of columns declared DATE, BOOLEAN and the like into time.Time and bool, and loses those that do not fit. It
+	// looks at this very slice for every row, so without the words it hands over what is stored.
+	clear(declared)
+	return func(first []driver.Value) []reader {
+		readers := make([]reader, len(names))
+		for i, name := range names {
+			if words[i] == "" && first != nil {
+				words[i] = storageClass(first[i])
+			}
+			c := column{name: name, database: words[i], scale: -1}
+			read := sqliteType(&c)
+			readers[i] = reader{column: c, read: read}
 		}
-		c := column{name: name, database: word, scale: -1}
-		read := sqliteType(&c)
-		readers[i] = reader{column: c, read: read}
+		return readers
 	}
-	return readers
 }
 
 func storageClass(v driver.Value) string {

@@ -99,7 +99,7 @@ func (m *sqlServerDialect) close()                        {}
 // kill has nothing to do: the driver sends an attention when the context ends.
 func (m *sqlServerDialect) kill(driver.Conn) {}
 
-func (m *sqlServerDialect) shape(rows driver.Rows, _ []driver.Value) []reader {
+func (m *sqlServerDialect) shape(rows driver.Rows) func([]driver.Value) []reader {
 	types := rows.(driver.RowsColumnTypeDatabaseTypeName)
 	readers := make([]reader, len(rows.Columns()))
 	for i, name := range rows.Columns() {
@@ -107,7 +107,7 @@ func (m *sqlServerDialect) shape(rows driver.Rows, _ []driver.Value) []reader {
 		kind, read := sqlServerType(word)
 		readers[i] = reader{column: column{name: name, kind: kind, database: strings.ToLower(word)}, read: read}
 	}
-	return readers
+	return func([]driver.Value) []reader { return readers }
 }
 
 // sqlServerType says how a type of the driver is read.

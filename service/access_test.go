@@ -1,0 +1,285 @@
+package service
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/x509"
+	"encoding/base64"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/golang-jwt/jwt/v5"
+
+	"comporta/persistence"
+	"comporta/service/gateway"
+)
+
+// app makes an application and returns its id and secret.
+func (w *world) app(t testing.TB, name string) (gateway.ID, string) {
+	t.Helper()
+	p, secret, err := w.Tenant.CreatePrincipal(context.Background(), w.admin, NewPrincipal{Kind: gateway.App, Name: name})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p.ID, secret
+}
+
+func TestATokenSaysWhoCalls(t *testing.T) {
+	w := newWorld(t)
+	ctx := context.Background()
+	id, secret := w.app(t, "pipeline")
+	token, err := w.Access.IssueToken(ctx, strings.ToUpper(id.String()), secret)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 { // verified, then from the cache
+		caller, err := w.Access.Authenticate(ctx, token.AccessToken)
+		if err != nil || caller.ID != id || caller.Name != "pipeline" || caller.TenantAdmin {
+			t.Fatalf("got %+v, %v", caller, err)
+		}
+	}
+}
+
+func TestWrongClientCredentialsAreToldApartFromNothingElse(t *testing.T) {
+	w := newWorld(t)
+	ctx := context.Background()
+	id, secret := w.app(t, "a")
+	disabled, itsSecret := w.app(t, "b")
+	yes := true
+	if _, err := w.Tenant.UpdatePrincipal(ctx, w.admin, disabled, PrincipalPatch{Disabled: &yes}); err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string][2]string{
+		"wrong secret": {id.String(), secret + "x"}, "empty secret": {id.String(), ""}, "unknown id": {"11111111-1111-1111-1111-111111111111", secret},
+		"no GUID": {"admin", secret}, "disabled": {disabled.String(), itsSecret}, "somebody else's": {id.String(), itsSecret},
+	} {
+		if _, err := w.Access.IssueToken(ctx, c[0], c[1]); !gateway.IsCode(err, gateway.CodeInvalidClient) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestSecretsRotate(t *testing.T) {
+	w := newWorld(t)
+	ctx := context.Background()
+	id, first := w.app(t, "a")
+	_, second, err := w.Tenant.AddSecret(ctx, w.admin, id, "second", 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, secret := range []string{first, second} {
+		if _, err := w.Access.IssueToken(ctx, id.String(), secret); err != nil {
+			t.Errorf("both secrets should work: %v", err)
+		}
+	}
+	list, err := w.Tenant.Secrets(ctx, id)
+	if err != nil || len(list) != 2 || list[0].Hash != "" {
+		t.Fatalf("secrets: %+v, %v", list, err)
+	}
+	if err := w.Tenant.RemoveSecret(ctx, w.admin, id, list[0].ID); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.Access.IssueToken(ctx, id.String(), first); !gateway.IsCode(err, gateway.CodeInvalidClient) {
+		t.Errorf("the removed secret: %v", err)
+	}
+}
+
+// forged returns tokens that look like ours and are not.
+func forged(t *testing.T, w *world, good string) map[string]string {
+	t.Helper()
+	var c claims
+	parsed, _, err := jwt.NewParser().ParseUnverified(good, &c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := w.Access.signer.Load()
+	public, err := x509.MarshalPKIXPublicKey(&s.private.PublicKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, err := rsa.GenerateKey(rand.Reader, 2048)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sign := func(method jwt.SigningMethod, key any, change func(*claims)) string {
+		copied := c
+		if change != nil {
+			change(&copied)
+		}
+		token := jwt.NewWithClaims(method, copied)
+		token.Header["kid"] = parsed.Header["kid"]
+		text, err := token.SignedString(key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return text
+	}
+	parts := strings.Split(good, ".")
+	return map[string]string{
+		"alg none":                   sign(jwt.SigningMethodNone, jwt.UnsafeAllowNoneSignatureType, nil),
+		"HS256 with the public key":  sign(jwt.SigningMethodHS256, public, nil),
+		"another key":                sign(jwt.SigningMethodRS256, other, nil),
+		"RS512 with the right key":   sign(jwt.SigningMethodRS512, s.private, nil),
+		"another issuer":             sign(jwt.SigningMethodRS256, s.private, func(c *claims) { c.Issuer = "https://elsewhere" }),
+		"another audience":           sign(jwt.SigningMethodRS256, s.private, func(c *claims) { c.Audience = jwt.ClaimStrings{"x"} }),
+		"another tenant":             sign(jwt.SigningMethodRS256, s.private, func(c *claims) { c.TenantID = "22222222-2222-2222-2222-222222222222" }),
+		"no expiry":                  sign(jwt.SigningMethodRS256, s.private, func(c *claims) { c.ExpiresAt = nil }),
+		"not yet":                    sign(jwt.SigningMethodRS256, s.private, func(c *claims) { c.NotBefore = jwt.NewNumericDate(time.Now().Add(time.Hour)) }),
+		"unknown principal":          sign(jwt.SigningMethodRS256, s.private, func(c *claims) { c.ObjectID = "33333333-3333-3333-3333-333333333333" }),
+		"claims changed":             parts[0] + "." + base64.RawURLEncoding.EncodeToString([]byte(`{"roles":["TenantAdmin"]}`)) + "." + parts[2],
+		"signature cut":              parts[0] + "." + parts[1] + ".",
+		"rubbish":                    "not.a.token",
+		"empty":                      "",
+		"a very long one, of no use": strings.Repeat("a.", 5000),
+	}
+}
+
+func TestForgedTokensAreRefused(t *testing.T) {
+	w := newWorld(t)
+	ctx := context.Background()
+	id, secret := w.app(t, "a")
+	good, err := w.Access.IssueToken(ctx, id.String(), secret)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, token := range forged(t, w, good.AccessToken) {
+		if _, err := w.Access.Authenticate(ctx, token); !gateway.IsCode(err, gateway.CodeUnauthorized) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestAnExpiredTokenSaysSo(t *testing.T) {
+	var ahead atomic.Int64
+	w := newWorld(t, func(c *Config) {
+		c.Now = func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }
+		c.TokenLifetime = 10 * time.Minute
+	})
+	ctx := context.Background()
+	id, secret := w.app(t, "a")
+	cached, _ := w.Access.IssueToken(ctx, id.String(), secret)
+	fresh, _ := w.Access.IssueToken(ctx, id.String(), secret)
+	if _, err := w.Access.Authenticate(ctx, cached.AccessToken); err != nil {
+		t.Fatal(err)
+	}
+	ahead.Store(int64(10*time.Minute + leeway/2))
+	if _, err := w.Access.Authenticate(ctx, cached.AccessToken); err != nil {
+		t.Errorf("within the leeway: %v", err)
+	}
+	ahead.Store(int64(10*time.Minute + leeway + time.Second))
+	for name, token := range map[string]string{"cached": cached.AccessToken, "never seen": fresh.AccessToken} {
+		if _, err := w.Access.Authenticate(ctx, token); !gateway.IsCode(err, gateway.CodeTokenExpired) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestDisablingAPrincipalEndsItsTokensAtOnce(t *testing.T) {
+	w := newWorld(t)
+	ctx := context.Background()
+	id, secret := w.app(t, "a")
+	token, err := w.Access.IssueToken(ctx, id.String(), secret)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.Access.Authenticate(ctx, token.AccessToken); err != nil {
+		t.Fatal(err)
+	}
+	yes := true
+	if _, err := w.Tenant.UpdatePrincipal(ctx, w.admin, id, PrincipalPatch{Disabled: &yes}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.Access.Authenticate(ctx, token.AccessToken); !gateway.IsCode(err, gateway.CodeUnauthorized) {
+		t.Errorf("disabled: %v", err)
+	}
+}
+
+// Another process of the same database disables a principal and changes a member: this one must learn of it within a second.
+func TestChangesOfAnotherReplicaArrive(t *testing.T) {
+	var store persistence.Store
+	w := newWorld(t, func(c *Config) { store = c.Store })
+	ctx := context.Background()
+	cluster, members, source := w.cluster(t, 2)
+	id, secret := w.app(t, "a")
+	token, _ := w.Access.IssueToken(ctx, id.String(), secret)
+	if _, err := w.Access.Authenticate(ctx, token.AccessToken); err != nil {
+		t.Fatal(err)
+	}
+	if response, err := w.Dispatcher.Dispatch(ctx, w.admin, query(cluster, source, true)); err != nil {
+		t.Fatal(err)
+	} else {
+		response.Body.Close()
+	}
+	started := time.Now()
+	must(t, store.InTx(ctx, func(tx persistence.Tx) error {
+		p, err := tx.Principal(ctx, id)
+		if err != nil {
+			return err
+		}
+		p.Disabled = true
+		if err := tx.UpdatePrincipal(ctx, p); err != nil {
+			return err
+		}
+		m, err := tx.Member(ctx, members[0])
+		if err != nil {
+			return err
+		}
+		m.State = gateway.MemberDisabled
+		return tx.UpdateMember(ctx, m)
+	}))
+	for {
+		_, err := w.Access.Authenticate(ctx, token.AccessToken)
+		response, dispatchErr := w.Dispatcher.Dispatch(ctx, w.admin, query(cluster, source, true))
+		must(t, dispatchErr)
+		response.Body.Close()
+		if gateway.IsCode(err, gateway.CodeUnauthorized) && response.MemberID == members[1] {
+			break
+		}
+		if time.Since(started) > 10*time.Second {
+			t.Fatalf("after ten seconds: token %v, served by the disabled member: %v", err, response.MemberID == members[0])
+		}
+	}
+}
+
+func TestTheLastAdministratorStays(t *testing.T) {
+	w := newWorld(t)
+	ctx := context.Background()
+	yes, no := true, false
+	for name, patch := range map[string]PrincipalPatch{"disabled": {Disabled: &yes}, "demoted": {TenantAdmin: &no}} {
+		if _, err := w.Tenant.UpdatePrincipal(ctx, w.admin, w.admin.ID, patch); !gateway.IsCode(err, gateway.CodeConflict) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if err := w.Tenant.DeletePrincipal(ctx, w.admin, w.admin.ID); !gateway.IsCode(err, gateway.CodeConflict) {
+		t.Errorf("deleted: %v", err)
+	}
+}
+
+func BenchmarkAuthenticate(b *testing.B) {
+	w := newWorld(b)
+	ctx := context.Background()
+	id, secret := w.app(b, "a")
+	token, err := w.Access.IssueToken(ctx, id.String(), secret)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Run("cached", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			if _, err := w.Access.Authenticate(ctx, token.AccessToken); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("verified", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			if _, err := w.Access.verify(ctx, token.AccessToken); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}

@@ -1,0 +1,89 @@
+package connector
+
+import (
+	"strings"
+	"testing"
+
+	"comporta/service/gateway"
+)
+
+func TestSQLServerGuard(t *testing.T) {
+	for text, allowed := range map[string]bool{
+		"select 1":  true,
+		"select 1;": true,
+		"  /* a /* nested */ comment */ with x as (select 1 as [into]) select * from x -- delete": true,
+		"select 'insert into t' as \"update\"":                                                    true,
+		"select it''s":                                                                            false,
+		"select * into t from u":                                                                  false,
+		"select 1; select 2":                                                                      false,
+		"select 1 delete from t":                                                                  false,
+		"select 1 exec sp_who":                                                                    false,
+		"exec sp_who":                                                                             false,
+		"sp_who":                                                                                  false,
+		"with x as (select 1) update t set a=1":                                                   false,
+		"select next value for s":                                                                 false,
+		"select * from openrowset('a','b','c')":                                                   false,
+		"select 1 /* open":                                                                        false,
+		"select '":                                                                                false,
+		"select [a":                                                                               false,
+		"begin tran select 1":                                                                     false,
+		"":                                                                                        false,
+		"-- select\ninsert t values (1)":                                                          false,
+		"select 1 /**/ into /**/ t":                                                               false,
+		"select 'a''' into t from u":                                                              false,
+		"select [a]]] into t from u":                                                              false,
+	} {
+		_, err := guardSQLServer(text, true)
+		if (err == nil) != allowed {
+			t.Errorf("%q: %v", text, err)
+		}
+		if err != nil && !gateway.IsCode(err, gateway.CodeReadOnly) {
+			t.Errorf("%q: %v", text, err)
+		}
+		if _, err := guardSQLServer(text, false); err != nil {
+			t.Errorf("read-write %q: %v", text, err)
+		}
+	}
+}
+
+func TestMySQLGuardReadsBothWays(t *testing.T) {
+	for _, text := range []string{
+		`select 'a\' into outfile '/tmp/x' -- '`, `select 'a\'' into outfile '/tmp/x'`, "select 1 --1 into outfile '/tmp/x'",
+		"select 1 /*!50000 into outfile '/tmp/x' */", "select 1 /*M! into @a */", "select `a` into @x",
+	} {
+		if v, err := guardMySQL(text, true); err == nil {
+			t.Errorf("%q passed with %+v", text, v)
+		}
+	}
+	for _, text := range []string{"select 'into'", "select `into` from t # into", "select 1 -- into", "select 'it\\'s'"} {
+		if v, err := guardMySQL(text, true); err != nil || v.prepareOnly {
+			t.Errorf("%q: %+v %v", text, v, err)
+		}
+	}
+}
+
+// Whatever a guard lets through as one reading statement must still be seen when a writing one follows it.
+func FuzzGuard(f *testing.F) {
+	for _, seed := range []string{"select 1", "select 'a' -- b", "with x as (select [a]) select 1 /* x */", "select \"", "select `a\\`", "é", "/*!", ";;"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		for _, readOnly := range []bool{true, false} {
+			_, _ = guardPostgres(text, readOnly)
+			_, _ = guardMySQL(text, readOnly)
+			_, _ = guardSQLite(text, readOnly)
+		}
+		if _, err := guardSQLServer(text, true); err != nil {
+			return
+		}
+		if _, err := guardSQLServer(text+"\n;drop table t", true); err == nil {
+			t.Errorf("%q hides what follows it", text)
+		}
+		if _, err := guardSQLServer(text+"\n delete from t", true); err == nil {
+			t.Errorf("%q hides what follows it", text)
+		}
+		if s := scan(text, sqlServerLexis); strings.TrimSpace(text) == "" && s.statements > 0 {
+			t.Errorf("%q has statements", text)
+		}
+	})
+}
