@@ -13,7 +13,7 @@ func TestSQLServerGuard(t *testing.T) {
 		"select 1;": true,
 		"  /* a /* nested */ comment */ with x as (select 1 as [into]) select * from x -- delete": true,
 		"select 'insert into t' as \"update\"":                                                    true,
-		"select it''s":                                                                            false,
+		"select it's":                                                                             false,
 		"select * into t from u":                                                                  false,
 		"select 1; select 2":                                                                      false,
 		"select 1 delete from t":                                                                  false,
