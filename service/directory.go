@@ -95,7 +95,7 @@ func (d *directory) tell(before, now *gateway.ClusterState) {
 		s, stays := settings[m.ID]
 		switch {
 		case !stays:
-			d.tunnels.Disconnect(m.ID, errRemoved())
+			d.tunnels.Disconnect(m.ID, errRemoved().Message)
 		case !reflect.DeepEqual(s, settingsOf(&before.Cluster, m)):
 			d.tunnels.Configure(m.ID, s)
 		}

@@ -121,7 +121,7 @@ func (s *Members) CompleteEnrolment(ctx context.Context, caller *gateway.Caller,
 	if err != nil {
 		return gateway.Enrolled{}, err
 	}
-	s.Tunnels.Disconnect(m.ID, gateway.Errorf(gateway.CodeConflict, "Another machine took this member over with the recovery key."))
+	s.Tunnels.Disconnect(m.ID, "Another machine took this member over with the recovery key.")
 	key := c.Key
 	key.VerifierHash = nil
 	return gateway.Enrolled{ClusterID: c.ID, ClusterName: c.Name, MemberID: m.ID, MemberName: m.Name, Key: key}, nil

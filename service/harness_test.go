@@ -140,7 +140,7 @@ func (s *scripted) Configure(_ gateway.ID, settings gateway.MemberSettings) {
 	s.told = append(s.told, settings)
 }
 
-func (s *scripted) Disconnect(m gateway.ID, _ *gateway.Error) {
+func (s *scripted) Disconnect(m gateway.ID, _ string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.cut = append(s.cut, m)

@@ -19,8 +19,8 @@ type Tunnels interface {
 	Send(ctx context.Context, member gateway.ID, task *gateway.Task) (*gateway.Answer, error)
 	// Configure tells a member its settings, if it is connected.
 	Configure(member gateway.ID, s gateway.MemberSettings)
-	// Disconnect closes a member's tunnels for good, with the reason.
-	Disconnect(member gateway.ID, reason *gateway.Error)
+	// Disconnect closes a member's tunnels; the reason is for its log.
+	Disconnect(member gateway.ID, reason string)
 }
 
 // Envelopes checks and makes the clients' credential envelopes; the credential package provides them.

@@ -97,7 +97,8 @@ func askProxy(c net.Conn, proxy *url.URL, address string) error {
 	if err := req.Write(c); err != nil {
 		return fmt.Errorf("the proxy broke the connection: %w", err)
 	}
-	resp, err := http.ReadResponse(bufio.NewReaderSize(io.LimitReader(c, maxHeaderBytes), 16), req) // small: nothing behind the header may be read
+	// What this reader takes too much is lost, but nothing comes behind the header: on the line that follows it is us who speak first.
+	resp, err := http.ReadResponse(bufio.NewReader(io.LimitReader(c, maxHeaderBytes)), req)
 	if err != nil {
 		return fmt.Errorf("the proxy's answer cannot be read: %w", err)
 	}
