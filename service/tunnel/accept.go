@@ -2,9 +2,11 @@ package tunnel
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
+	"log/slog"
 	"math"
 	"net/http"
 	"strconv"
@@ -118,7 +120,11 @@ func (r *Registry) refuse(w http.ResponseWriter, c claims, e *gateway.Error) {
 	if status == 0 {
 		status = http.StatusServiceUnavailable
 	}
-	r.cfg.Log.Info("tunnel: refused", "member", c.Member, "code", e.Code, "error", e)
+	level := slog.LevelInfo
+	if c.Member == "" {
+		level = slog.LevelDebug // a stranger, who could fill the log
+	}
+	r.cfg.Log.Log(context.Background(), level, "tunnel: refused", "member", c.Member, "code", e.Code, "error", e)
 	h := w.Header()
 	h.Set("Date", r.date())
 	h.Set("Content-Type", "application/json")

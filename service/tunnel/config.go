@@ -9,8 +9,8 @@ import (
 	"comporta/service/gateway"
 )
 
-// Auth is what the service knows of a member that dials.
-type Auth struct {
+// TunnelAuth is what the service knows of a member that dials.
+type TunnelAuth struct {
 	// PublicKey is the key with which the member enrolled.
 	PublicKey ed25519.PublicKey
 	ClusterID gateway.ID
@@ -23,7 +23,7 @@ type Keys interface {
 	// TunnelKey returns a *gateway.Error: CodeNotFound when the member is unknown, removed or not enrolled (the member then gives up);
 	// any other code is passing trouble, after which it tries again. A disabled member is found like any other: it may connect and
 	// simply gets no requests.
-	TunnelKey(ctx context.Context, member gateway.ID) (Auth, error)
+	TunnelKey(ctx context.Context, member gateway.ID) (TunnelAuth, error)
 }
 
 // Config is what a Registry needs. Keys, Now and Log must be set; a zero duration or number means its default.

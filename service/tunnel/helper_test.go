@@ -25,15 +25,15 @@ const memberID = gateway.ID("11111111-2222-3333-4444-555555555555")
 // roll is the service's list of members.
 type roll struct {
 	mu   sync.Mutex
-	keys map[gateway.ID]Auth
+	keys map[gateway.ID]TunnelAuth
 }
 
-func (r *roll) TunnelKey(_ context.Context, id gateway.ID) (Auth, error) {
+func (r *roll) TunnelKey(_ context.Context, id gateway.ID) (TunnelAuth, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	auth, ok := r.keys[id]
 	if !ok {
-		return Auth{}, gateway.Errorf(gateway.CodeNotFound, "There is no such member.")
+		return TunnelAuth{}, gateway.Errorf(gateway.CodeNotFound, "There is no such member.")
 	}
 	return auth, nil
 }
@@ -92,7 +92,7 @@ func newWorld(t testing.TB, a *agent, adjust func(*Config)) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &world{t: t, key: private, agent: a, keys: &roll{keys: map[gateway.ID]Auth{memberID: {PublicKey: public}}}}
+	w := &world{t: t, key: private, agent: a, keys: &roll{keys: map[gateway.ID]TunnelAuth{memberID: {PublicKey: public}}}}
 	cfg := Config{Keys: w.keys, Now: time.Now, Log: quiet(), PingAfter: time.Second, PingTimeout: time.Second}
 	if adjust != nil {
 		adjust(&cfg)

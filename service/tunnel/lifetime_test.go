@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"runtime"
 	"strings"
@@ -21,7 +22,7 @@ func TestSettingsAndAdviceReachTheMember(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, newAgent(echo), nil)
 	ten, twenty := 10, 20
-	w.keys.keys[memberID] = Auth{PublicKey: w.keys.keys[memberID].PublicKey, Settings: gateway.MemberSettings{Limits: gateway.Limits{CPU: &ten}}}
+	w.keys.keys[memberID] = TunnelAuth{PublicKey: w.keys.keys[memberID].PublicKey, Settings: gateway.MemberSettings{Limits: gateway.Limits{CPU: &ten}}}
 	w.serve(w.dialer(0))
 	if s := <-w.agent.settings; s.Limits.CPU == nil || *s.Limits.CPU != 10 {
 		t.Fatal(s)
@@ -275,6 +276,30 @@ func TestManyMembersAtOnceAreLetInBySteps(t *testing.T) {
 	_, err := w.dialer(1).Dial(context.Background())
 	var refused *RefusedError
 	if !errors.As(err, &refused) || Fatal(err) || refused.Err.RetryAfter <= 0 || refused.Status != http.StatusServiceUnavailable {
+		t.Fatal(err)
+	}
+}
+
+func TestOverTLS(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, newAgent(echo), nil)
+	secure := httptest.NewUnstartedServer(w.reg)
+	secure.EnableHTTP2 = true
+	secure.StartTLS()
+	t.Cleanup(secure.Close)
+	d := w.dialer(0)
+	d.Server, _ = url.Parse(secure.URL + "/")
+	d.TLS = secure.Client().Transport.(*http.Transport).TLSClientConfig
+	tun := w.serve(d)
+	answer, err := w.send(write("x"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer.Body.Close()
+	tun.Close()
+	wait(t, "offline", func() bool { return !w.reg.Presence(memberID).Online })
+	d.TLS = nil
+	if _, err := d.Dial(context.Background()); err == nil || !strings.Contains(err.Error(), "no TLS connection") {
 		t.Fatal(err)
 	}
 }

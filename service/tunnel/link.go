@@ -52,7 +52,7 @@ func (r *Registry) serve(c *conn, who claims, watch *time.Timer) {
 	}
 	m := r.member(who.Member)
 	l := &link{claims: who, member: m, reg: r, conn: c, client: client, told: make(chan struct{}, 1)}
-	m.update(func() { m.links = append(m.links, l) })
+	m.add(l)
 	if l.recheck() {
 		l.control(watch)
 	}
@@ -90,8 +90,8 @@ func (l *link) recheck() bool {
 	ctx, cancel := context.WithTimeout(context.Background(), l.reg.cfg.HandshakeTimeout)
 	defer cancel()
 	auth, err := l.reg.cfg.Keys.TunnelKey(ctx, l.claims.Member)
-	if err != nil || l.reg.find(l.claims.Member) != l.member {
-		l.close("the member was removed")
+	if err != nil || l.reg.find(l.claims.Member) != l.member || l.reg.isClosed() {
+		l.close("the member was removed, or the service stops")
 		return false
 	}
 	l.mu.Lock()

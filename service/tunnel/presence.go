@@ -46,6 +46,13 @@ func (m *member) all() []*link {
 	return slices.Clone(m.links)
 }
 
+// add makes a tunnel known. It shows only from its first report on.
+func (m *member) add(l *link) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.links = append(m.links, l)
+}
+
 // update changes the member under its lock, works out anew what it shows, and tells OnPresence.
 func (m *member) update(change func()) {
 	m.mu.Lock()

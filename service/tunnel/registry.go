@@ -120,6 +120,12 @@ func (r *Registry) start() bool {
 	return !r.closed
 }
 
+func (r *Registry) isClosed() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.closed
+}
+
 func (r *Registry) find(id gateway.ID) *member {
 	if value, ok := r.members.Load(id); ok {
 		return value.(*member)
