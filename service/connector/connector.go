@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"strings"
 	"time"
 
@@ -152,11 +153,14 @@ func checkTask(task *gateway.Task) error {
 	return nil
 }
 
+// causedByEnd are the failures that a request may show when its context ended under it.
+var causedByEnd = []gateway.Code{gateway.CodeDataSourceAccess, gateway.CodeQuery, gateway.CodeInternal, gateway.CodeBroken}
+
 // failure turns err into what Run promises: the end of ctx wins over what it broke, and no secret is left in any text.
 func (c *Connectors) failure(ctx context.Context, task *gateway.Task, creds gateway.Credentials, err error) error {
 	if ended := contextFailure(ctx); ended != nil {
 		var known *gateway.Error
-		if !errors.As(err, &known) || known.Code == gateway.CodeDataSourceAccess || known.Code == gateway.CodeQuery || known.Code == gateway.CodeInternal {
+		if !errors.As(err, &known) || slices.Contains(causedByEnd, known.Code) {
 			err = ended
 		}
 	}

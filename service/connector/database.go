@@ -130,6 +130,8 @@ type driverQuery struct {
 	values   []driver.NamedValue
 	readOnly bool
 	judged   verdict
+	// stopped: the answer took no more rows, and there are some left.
+	stopped bool
 }
 
 // run runs the statement in a transaction of its own. Only a committed transaction gives nil. discard says that the connection is not
@@ -146,9 +148,12 @@ func (q *driverQuery) run(ctx context.Context, conn driver.Conn, a *answer) (dis
 	}
 	err = q.stream(ctx, conn, a)
 	switch {
-	case errors.Is(err, errEnough) && q.readOnly && q.dialect.drains():
+	case q.abandons(err):
 		q.dialect.kill(conn)
-		return true, nil
+		if errors.Is(err, errEnough) {
+			err = nil
+		}
+		return true, err
 	case err != nil && !errors.Is(err, errEnough):
 		return rollback(tx) || ctx.Err() != nil || q.judged.discard, err
 	case tx == nil:
@@ -158,6 +163,12 @@ func (q *driverQuery) run(ctx context.Context, conn driver.Conn, a *answer) (dis
 		return true, err
 	}
 	return q.judged.discard || ctx.Err() != nil, nil
+}
+
+// abandons reports whether the rows that are left are better left to die with their connection than read. A request that writes and has
+// all the rows it wants reads them, because its transaction is still to be committed.
+func (q *driverQuery) abandons(err error) bool {
+	return q.stopped && q.dialect.drains() && (q.readOnly || !errors.Is(err, errEnough))
 }
 
 // rollback reports whether it failed.
@@ -187,8 +198,8 @@ func (q *driverQuery) stream(ctx context.Context, conn driver.Conn, a *answer) e
 		return err
 	}
 	err = q.rows(rows, a)
-	if err != nil && q.dialect.drains() && (q.readOnly || !errors.Is(err, errEnough)) {
-		return err // the connection is closed with what it has not read
+	if q.abandons(err) {
+		return err
 	}
 	if closed := errors.Join(rows.Close(), finish()); err == nil {
 		return closed
@@ -258,9 +269,11 @@ func (q *driverQuery) rows(rows driver.Rows, a *answer) error {
 			}
 			cells[i] = readers[i].read(&texts, v)
 		}
-		if err = a.row(cells); err == nil {
-			err = rows.Next(values)
+		if err = a.row(cells); err != nil {
+			q.stopped = true
+			return err
 		}
+		err = rows.Next(values)
 	}
 	if err == io.EOF {
 		return nil
