@@ -2,136 +2,140 @@ package persistence
 
 import (
 	"context"
-	"encoding/json"
-	"time"
 
 	"comporta/service/gateway"
 )
 
-const clusterColumns = `c.id, c.name, c.description, c.department, c.contact_info, c.region, c.primary_id, c.mode, c.allow_cloud_refresh,
-	c.allow_custom_connectors, c.limits, c.queue_timeout, c.cluster_key, c.created_at, c.revision`
+const (
+	clusterFields = "name, description, department, contact_info, region, primary_id, mode, allow_cloud_refresh, allow_custom_connectors, " +
+		"limits, queue_timeout, cluster_key"
+	clusterColumns = "id, created_at, revision, " + clusterFields
+	// What is stored has the folded name too, which nobody reads back.
+	clusterStored = "folded, revision, " + clusterFields
+)
 
-func readCluster(row scanner) (gateway.Cluster, error) {
-	var c gateway.Cluster
-	var limits, key string
-	var queue, created int64
-	err := row.Scan(&c.ID, &c.Name, &c.Description, &c.Department, &c.ContactInfo, &c.Region, &c.PrimaryID, &c.Mode, &c.AllowCloudRefresh,
-		&c.AllowCustomConnectors, &limits, &queue, &key, &created, &c.Revision)
-	if err != nil {
-		return c, err
-	}
-	c.QueueTimeout, c.CreatedAt = time.Duration(queue), moment(created)
-	if err := json.Unmarshal([]byte(limits), &c.Limits); err != nil {
-		return c, err
-	}
-	return c, json.Unmarshal([]byte(key), &c.Key)
+// storedKey is a gateway.ClusterKey as it is stored: its names belong to the database.
+type storedKey struct {
+	Modulus      []byte `json:"modulus"`
+	Exponent     []byte `json:"exponent"`
+	Salt         []byte `json:"salt"`
+	Time         uint32 `json:"time"`
+	Memory       uint32 `json:"memory"`
+	Threads      uint8  `json:"threads"`
+	VerifierHash []byte `json:"verifierHash"`
+	Sealed       []byte `json:"sealed"`
 }
 
-// Cluster finds one cluster.
-func (c *conn) Cluster(ctx context.Context, id gateway.ID) (gateway.Cluster, error) {
-	return one(ctx, c, "gateway cluster", id, readCluster, "SELECT "+clusterColumns+" FROM clusters c WHERE c.id = ?", id)
+func clusterValues(c gateway.Cluster, revision int64) []any {
+	return []any{fold(c.Name), revision, c.Name, c.Description, c.Department, c.ContactInfo, c.Region, c.PrimaryID, c.Mode, c.AllowCloudRefresh,
+		c.AllowCustomConnectors, asJSON{c.Limits}, c.QueueTimeout, asJSON{storedKey(c.Key)}}
 }
 
-// ClusterByName finds a cluster by its folded name.
-func (c *conn) ClusterByName(ctx context.Context, name string) (gateway.Cluster, error) {
-	return one(ctx, c, "gateway cluster", "", readCluster, "SELECT "+clusterColumns+" FROM clusters c WHERE c.folded_name = ?", fold(name))
+func scanCluster(from row, c *gateway.Cluster) error {
+	var key storedKey
+	err := from.Scan(&c.ID, timeInto{&c.CreatedAt}, &c.Revision, &c.Name, &c.Description, &c.Department, &c.ContactInfo, &c.Region, &c.PrimaryID,
+		&c.Mode, &c.AllowCloudRefresh, &c.AllowCustomConnectors, jsonInto{&c.Limits}, &c.QueueTimeout, jsonInto{&key})
+	c.Key = gateway.ClusterKey(key)
+	return err
 }
 
-// Clusters lists clusters, oldest first.
-func (c *conn) Clusters(ctx context.Context, f ClusterFilter) ([]gateway.Cluster, error) {
-	query := "SELECT " + clusterColumns + " FROM clusters c WHERE (c.created_at > ? OR c.created_at = ? AND c.id > ?)"
-	args := []any{micros(f.After.At), micros(f.After.At), f.After.ID}
+func (r *reader) Cluster(ctx context.Context, id gateway.ID) (gateway.Cluster, error) {
+	return one(ctx, r, from(clusterColumns, "clusters").where("id = ?", id), scanCluster, "gateway cluster", id)
+}
+
+func (r *reader) ClusterByName(ctx context.Context, name string) (gateway.Cluster, error) {
+	return one(ctx, r, from(clusterColumns, "clusters").where("folded = ?", fold(name)), scanCluster, "gateway cluster", "")
+}
+
+func (r *reader) Clusters(ctx context.Context, f ClusterFilter) ([]gateway.Cluster, error) {
+	s := from(clusterColumns, "clusters")
 	if f.Principal != "" {
-		query += ` AND (c.id IN (SELECT cluster_id FROM permissions WHERE principal_id = ?) OR c.id IN (SELECT d.cluster_id FROM data_source_users u
-			JOIN data_sources d ON d.id = u.data_source_id WHERE u.principal_id = ?))`
-		args = append(args, f.Principal, f.Principal)
+		s.where("id IN ("+clustersOfPrincipal+")", f.Principal, f.Principal)
 	}
-	query += " ORDER BY c.created_at, c.id LIMIT ? OFFSET ?"
-	return many(ctx, c, readCluster, query, append(args, limit(f.Page.Limit), f.Page.Skip)...)
+	s.after("created_at", f.After)
+	return list(ctx, r, s.order("created_at, id", f.Page), scanCluster)
 }
 
-// ClusterState reads a cluster with everything in it.
-func (c *conn) ClusterState(ctx context.Context, id gateway.ID) (gateway.ClusterState, error) {
-	cluster, err := c.Cluster(ctx, id)
+// clustersOfPrincipal selects the ids of the clusters where a principal, given twice, has any role.
+const clustersOfPrincipal = "SELECT cluster_id FROM permissions WHERE principal_id = ? UNION " +
+	"SELECT d.cluster_id FROM data_source_users u JOIN data_sources d ON d.id = u.data_source_id WHERE u.principal_id = ?"
+
+func (r *reader) ClusterRevisions(ctx context.Context, since int64) (map[gateway.ID]int64, int64, error) {
+	newest, err := r.newest(ctx, clusterChanges)
+	changed := map[gateway.ID]int64{}
+	if err != nil || newest <= since {
+		return changed, newest, err
+	}
+	live, err := list(ctx, r, from("id, revision", "clusters").where("revision > ?", since), func(from row, c *gateway.Cluster) error {
+		return from.Scan(&c.ID, &c.Revision)
+	})
 	if err != nil {
-		return gateway.ClusterState{}, err
+		return nil, 0, err
 	}
-	s := gateway.ClusterState{Cluster: cluster, Permissions: map[gateway.ID]gateway.Permission{}, DataSources: map[gateway.ID]*gateway.DataSourceState{}}
-	if s.Members, err = c.Members(ctx, id); err != nil {
-		return s, err
-	}
-	permissions, err := c.Permissions(ctx, id)
+	deleted, err := r.deletedSince(ctx, clusterChanges, since)
 	if err != nil {
-		return s, err
+		return nil, 0, err
 	}
-	for _, p := range permissions {
-		s.Permissions[p.PrincipalID] = p
+	for _, c := range live {
+		changed[c.ID] = c.Revision
 	}
-	return s, c.addSources(ctx, &s)
+	for _, id := range deleted {
+		changed[id] = -1
+	}
+	return changed, newest, nil
 }
 
-func (c *conn) addSources(ctx context.Context, s *gateway.ClusterState) error {
-	sources, err := c.DataSources(ctx, Page{}, s.Cluster.ID)
+// CreateCluster stores a cluster. Its revision is the change number, not the one given: so it grows even when an id is used again.
+func (t *tx) CreateCluster(ctx context.Context, c gateway.Cluster) error {
+	if err := t.unbury(ctx, clusterChanges, c.ID); err != nil {
+		return err
+	}
+	revision, err := t.raise(ctx, clusterChanges)
 	if err != nil {
 		return err
 	}
-	ids := make([]gateway.ID, len(sources))
-	for i, d := range sources {
-		ids[i] = d.ID
-		s.DataSources[d.ID] = &gateway.DataSourceState{DataSource: d, Users: map[gateway.ID]gateway.DataSourceUser{}}
-	}
-	users, err := c.DataSourceUsers(ctx, ids...)
-	for _, u := range users {
-		s.DataSources[u.DataSourceID].Users[u.PrincipalID] = u
-	}
-	return err
+	t.touched[c.ID] = true
+	values := append([]any{c.ID, c.CreatedAt}, clusterValues(c, revision)...)
+	return t.clusterName(t.insert(ctx, "clusters", "id, created_at, "+clusterStored, "", values))
 }
 
-// CreateCluster stores a new cluster.
-func (c *conn) CreateCluster(ctx context.Context, cl gateway.Cluster) error {
-	change, err := c.nextChange(ctx, clusterChanges)
+func (t *tx) UpdateCluster(ctx context.Context, c gateway.Cluster) error {
+	revision, err := t.raise(ctx, clusterChanges)
 	if err != nil {
 		return err
 	}
-	_, err = c.exec(ctx, `INSERT INTO clusters (id, name, folded_name, description, department, contact_info, region, primary_id, mode, allow_cloud_refresh,
-		allow_custom_connectors, limits, queue_timeout, cluster_key, created_at, revision, change) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 1, ?)`,
-		cl.ID, cl.Name, fold(cl.Name), cl.Description, cl.Department, cl.ContactInfo, cl.Region, cl.PrimaryID, cl.Mode, cl.AllowCloudRefresh,
-		cl.AllowCustomConnectors, jsonText(cl.Limits), int64(cl.QueueTimeout), jsonText(cl.Key), micros(cl.CreatedAt), change)
-	return c.nameTaken(err)
+	return t.clusterName(t.change(ctx, "gateway cluster", c.ID, "UPDATE clusters SET ("+clusterStored+") = "+marks(clusterStored)+" WHERE id = ?",
+		append(clusterValues(c, revision), c.ID)...))
 }
 
-func (c *conn) nameTaken(err error) error {
-	if c.dialect.unique(err) {
-		return gateway.Wrap(gateway.CodeDuplicateClusterName, err, "The gateway DisplayName input is already being used by another gateway")
-	}
-	return err
+func (t *tx) clusterName(err error) error {
+	return t.taken(err, gateway.CodeDuplicateClusterName, "The gateway DisplayName input is already being used by another gateway")
 }
 
-// UpdateCluster stores a changed cluster.
-func (c *conn) UpdateCluster(ctx context.Context, cl gateway.Cluster) error {
-	err := c.must(ctx, "gateway cluster", cl.ID, `UPDATE clusters SET name = ?, folded_name = ?, description = ?, department = ?, contact_info = ?, region = ?,
-		primary_id = ?, mode = ?, allow_cloud_refresh = ?, allow_custom_connectors = ?, limits = ?, queue_timeout = ?, cluster_key = ? WHERE id = ?`,
-		cl.Name, fold(cl.Name), cl.Description, cl.Department, cl.ContactInfo, cl.Region, cl.PrimaryID, cl.Mode, cl.AllowCloudRefresh,
-		cl.AllowCustomConnectors, jsonText(cl.Limits), int64(cl.QueueTimeout), jsonText(cl.Key), cl.ID)
-	if err != nil {
-		return c.nameTaken(err)
-	}
-	return c.TouchCluster(ctx, cl.ID)
-}
-
-// DeleteCluster removes a cluster with all that hangs on it.
-func (c *conn) DeleteCluster(ctx context.Context, id gateway.ID) error {
-	if err := c.must(ctx, "gateway cluster", id, "DELETE FROM clusters WHERE id = ?", id); err != nil {
+// DeleteCluster removes a cluster. All that refers to it goes by cascade; the load samples of its members refer to nothing.
+func (t *tx) DeleteCluster(ctx context.Context, id gateway.ID) error {
+	if _, err := t.exec(ctx, "DELETE FROM load_samples WHERE member_id IN (SELECT id FROM members WHERE cluster_id = ?)", id); err != nil {
 		return err
 	}
-	return c.bury(ctx, clusterChanges, id)
+	if err := t.change(ctx, "gateway cluster", id, "DELETE FROM clusters WHERE id = ?", id); err != nil {
+		return err
+	}
+	delete(t.touched, id)
+	return t.bury(ctx, clusterChanges, id)
 }
 
-// TouchCluster raises a cluster's revision and the change number.
-func (c *conn) TouchCluster(ctx context.Context, id gateway.ID) error {
-	change, err := c.nextChange(ctx, clusterChanges)
+// TouchCluster raises a cluster's revision. One raise is enough for a transaction, because nobody sees those in between.
+func (t *tx) TouchCluster(ctx context.Context, id gateway.ID) error {
+	if t.touched[id] {
+		return nil
+	}
+	revision, err := t.raise(ctx, clusterChanges)
 	if err != nil {
 		return err
 	}
-	return c.must(ctx, "gateway cluster", id, "UPDATE clusters SET revision = revision + 1, change = ? WHERE id = ?", change, id)
+	if err := t.change(ctx, "gateway cluster", id, "UPDATE clusters SET revision = ? WHERE id = ?", revision, id); err != nil {
+		return err
+	}
+	t.touched[id] = true
+	return nil
 }

@@ -2,116 +2,112 @@ package persistence
 
 import (
 	"context"
-	"encoding/json"
+	"database/sql"
+	"errors"
 
 	"comporta/service/gateway"
 )
 
-const dataSourceColumns = "d.id, d.cluster_id, d.name, d.type, d.connection_details, d.annotation, d.single_sign_on, d.credential, d.created_at"
+const (
+	dataSourceFields  = "name, kind, connection_details, annotation, single_sign_on, credential"
+	dataSourceColumns = "id, created_at, cluster_id, " + dataSourceFields
+	dataSourceStored  = "folded, " + dataSourceFields
+	userColumns       = "u.data_source_id, u.principal_id, u.created_at, u.role, u.access_right"
+	userTables        = "data_source_users u JOIN data_sources d ON d.id = u.data_source_id"
+)
 
-func readDataSource(row scanner) (gateway.DataSource, error) {
-	var d gateway.DataSource
-	var credential string
-	var created int64
-	err := row.Scan(&d.ID, &d.ClusterID, &d.Name, &d.Type, &d.ConnectionDetails, &d.Annotation, &d.SingleSignOn, &credential, &created)
+func dataSourceValues(d gateway.DataSource) []any {
+	return []any{fold(d.Name), d.Name, d.Type, d.ConnectionDetails, d.Annotation, d.SingleSignOn, asJSON{d.Credential}}
+}
+
+func scanDataSource(from row, d *gateway.DataSource) error {
+	return from.Scan(&d.ID, timeInto{&d.CreatedAt}, &d.ClusterID, &d.Name, &d.Type, &d.ConnectionDetails, &d.Annotation, &d.SingleSignOn,
+		jsonInto{&d.Credential})
+}
+
+func scanDataSourceUser(from row, u *gateway.DataSourceUser) error {
+	return from.Scan(&u.DataSourceID, &u.PrincipalID, timeInto{&u.CreatedAt}, &u.Role, &u.Right)
+}
+
+func (r *reader) DataSource(ctx context.Context, cluster, id gateway.ID) (gateway.DataSource, error) {
+	s := from(dataSourceColumns, "data_sources").where("id = ?", id).where("cluster_id = ?", cluster)
+	return one(ctx, r, s, scanDataSource, "data source", id)
+}
+
+func (r *reader) DataSources(ctx context.Context, page Page, clusters ...gateway.ID) ([]gateway.DataSource, error) {
+	s := from(dataSourceColumns, "data_sources")
+	switch len(clusters) {
+	case 0:
+	case 1:
+		// Equality lets the index give the order as well.
+		s.where("cluster_id = ?", clusters[0])
+	default:
+		s.where("cluster_id IN (SELECT value FROM each(?))", idList(clusters))
+	}
+	return list(ctx, r, s.order("created_at, id", page), scanDataSource)
+}
+
+func (r *reader) DataSourceUsers(ctx context.Context, dataSources ...gateway.ID) ([]gateway.DataSourceUser, error) {
+	s := from(userColumns, "data_source_users u").where("u.data_source_id IN (SELECT value FROM each(?))", idList(dataSources))
+	return list(ctx, r, s.order("u.created_at, u.data_source_id, u.principal_id", Page{}), scanDataSourceUser)
+}
+
+func (t *tx) CreateDataSource(ctx context.Context, d gateway.DataSource) error {
+	values := append([]any{d.ID, d.CreatedAt, d.ClusterID}, dataSourceValues(d)...)
+	if err := t.insert(ctx, "data_sources", "id, created_at, cluster_id, "+dataSourceStored, "", values); err != nil {
+		return t.dataSourceName(err)
+	}
+	return t.TouchCluster(ctx, d.ClusterID)
+}
+
+// UpdateDataSource stores all but the data source's cluster and time of creation, which never change.
+func (t *tx) UpdateDataSource(ctx context.Context, d gateway.DataSource) error {
+	err := t.change(ctx, "data source", d.ID,
+		"UPDATE data_sources SET ("+dataSourceStored+") = "+marks(dataSourceStored)+" WHERE id = ? AND cluster_id = ?",
+		append(dataSourceValues(d), d.ID, d.ClusterID)...)
 	if err != nil {
-		return d, err
+		return t.dataSourceName(err)
 	}
-	d.CreatedAt = moment(created)
-	return d, json.Unmarshal([]byte(credential), &d.Credential)
+	return t.TouchCluster(ctx, d.ClusterID)
 }
 
-// DataSource finds one data source of a cluster.
-func (c *conn) DataSource(ctx context.Context, cluster, id gateway.ID) (gateway.DataSource, error) {
-	return one(ctx, c, "data source", id, readDataSource, "SELECT "+dataSourceColumns+" FROM data_sources d WHERE d.id = ? AND d.cluster_id = ?", id, cluster)
+func (t *tx) dataSourceName(err error) error {
+	return t.taken(err, gateway.CodeDuplicateDataSourceName, "Another data source of this cluster has this name already.")
 }
 
-// DataSources lists the data sources of these clusters, or of all.
-func (c *conn) DataSources(ctx context.Context, page Page, clusters ...gateway.ID) ([]gateway.DataSource, error) {
-	query, args := "SELECT "+dataSourceColumns+" FROM data_sources d", []any{}
-	if len(clusters) > 0 {
-		query += " WHERE d.cluster_id IN " + c.dialect.ids()
-		args = append(args, idsText(clusters))
-	}
-	query += " ORDER BY d.created_at, d.id LIMIT ? OFFSET ?"
-	return many(ctx, c, readDataSource, query, append(args, limit(page.Limit), page.Skip)...)
-}
-
-// CreateDataSource stores a new data source.
-func (c *conn) CreateDataSource(ctx context.Context, d gateway.DataSource) error {
-	_, err := c.exec(ctx, `INSERT INTO data_sources (id, cluster_id, name, folded_name, type, connection_details, annotation, single_sign_on, credential, created_at)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-		d.ID, d.ClusterID, d.Name, fold(d.Name), d.Type, d.ConnectionDetails, d.Annotation, d.SingleSignOn, jsonText(d.Credential), micros(d.CreatedAt))
-	if err != nil {
-		return c.sourceNameTaken(err)
-	}
-	return c.TouchCluster(ctx, d.ClusterID)
-}
-
-func (c *conn) sourceNameTaken(err error) error {
-	if c.dialect.unique(err) {
-		return gateway.Wrap(gateway.CodeDuplicateDataSourceName, err, "The cluster already has a data source of that name.")
-	}
-	return err
-}
-
-// UpdateDataSource stores a changed data source.
-func (c *conn) UpdateDataSource(ctx context.Context, d gateway.DataSource) error {
-	err := c.must(ctx, "data source", d.ID, `UPDATE data_sources SET name = ?, folded_name = ?, connection_details = ?, annotation = ?, single_sign_on = ?, credential = ?
-		WHERE id = ? AND cluster_id = ?`,
-		d.Name, fold(d.Name), d.ConnectionDetails, d.Annotation, d.SingleSignOn, jsonText(d.Credential), d.ID, d.ClusterID)
-	if err != nil {
-		return c.sourceNameTaken(err)
-	}
-	return c.TouchCluster(ctx, d.ClusterID)
-}
-
-// DeleteDataSource removes a data source with its users.
-func (c *conn) DeleteDataSource(ctx context.Context, cluster, id gateway.ID) error {
-	if err := c.must(ctx, "data source", id, "DELETE FROM data_sources WHERE id = ? AND cluster_id = ?", id, cluster); err != nil {
+func (t *tx) DeleteDataSource(ctx context.Context, cluster, id gateway.ID) error {
+	if err := t.change(ctx, "data source", id, "DELETE FROM data_sources WHERE id = ? AND cluster_id = ?", id, cluster); err != nil {
 		return err
 	}
-	return c.TouchCluster(ctx, cluster)
+	return t.TouchCluster(ctx, cluster)
 }
 
-func readDataSourceUser(row scanner) (u gateway.DataSourceUser, err error) {
-	var created int64
-	err = row.Scan(&u.DataSourceID, &u.PrincipalID, &u.Role, &u.Right, &created)
-	u.CreatedAt = moment(created)
-	return u, err
-}
-
-// DataSourceUsers lists the users of these data sources.
-func (c *conn) DataSourceUsers(ctx context.Context, dataSources ...gateway.ID) ([]gateway.DataSourceUser, error) {
-	return many(ctx, c, readDataSourceUser, `SELECT data_source_id, principal_id, role, access_right, created_at FROM data_source_users
-		WHERE data_source_id IN `+c.dialect.ids()+` ORDER BY created_at, data_source_id, principal_id`, idsText(dataSources))
-}
-
-// PutDataSourceUser creates or replaces a user.
-func (c *conn) PutDataSourceUser(ctx context.Context, u gateway.DataSourceUser) error {
-	_, err := c.exec(ctx, `INSERT INTO data_source_users (data_source_id, principal_id, role, access_right, created_at) VALUES (?, ?, ?, ?, ?)
-		ON CONFLICT (data_source_id, principal_id) DO UPDATE SET role = excluded.role, access_right = excluded.access_right`,
-		u.DataSourceID, u.PrincipalID, u.Role, u.Right, micros(u.CreatedAt))
+func (t *tx) PutDataSourceUser(ctx context.Context, u gateway.DataSourceUser) error {
+	err := t.insert(ctx, "data_source_users", "data_source_id, principal_id, created_at, role, access_right",
+		"ON CONFLICT (data_source_id, principal_id) DO UPDATE SET created_at = excluded.created_at, role = excluded.role, access_right = excluded.access_right",
+		[]any{u.DataSourceID, u.PrincipalID, u.CreatedAt, u.Role, u.Right})
 	if err != nil {
 		return err
 	}
-	return c.touchClusterOf(ctx, u.DataSourceID)
+	return t.touchClusterOf(ctx, u.DataSourceID)
 }
 
-// DeleteDataSourceUser takes a user's role away.
-func (c *conn) DeleteDataSourceUser(ctx context.Context, dataSource, principal gateway.ID) error {
-	err := c.must(ctx, "user of the data source", principal, "DELETE FROM data_source_users WHERE data_source_id = ? AND principal_id = ?", dataSource, principal)
+func (t *tx) DeleteDataSourceUser(ctx context.Context, dataSource, principal gateway.ID) error {
+	err := t.change(ctx, "data source user", principal, "DELETE FROM data_source_users WHERE data_source_id = ? AND principal_id = ?", dataSource, principal)
 	if err != nil {
 		return err
 	}
-	return c.touchClusterOf(ctx, dataSource)
+	return t.touchClusterOf(ctx, dataSource)
 }
 
-func (c *conn) touchClusterOf(ctx context.Context, dataSource gateway.ID) error {
-	change, err := c.nextChange(ctx, clusterChanges)
+func (t *tx) touchClusterOf(ctx context.Context, dataSource gateway.ID) error {
+	var cluster gateway.ID
+	err := t.first(ctx, "SELECT cluster_id FROM data_sources WHERE id = ?", []any{dataSource}, func(from row) error { return from.Scan(&cluster) })
+	if errors.Is(err, sql.ErrNoRows) {
+		return missing("data source", dataSource)
+	}
 	if err != nil {
 		return err
 	}
-	return c.must(ctx, "data source", dataSource, `UPDATE clusters SET revision = revision + 1, change = ?
-		WHERE id = (SELECT cluster_id FROM data_sources WHERE id = ?)`, change, dataSource)
+	return t.TouchCluster(ctx, cluster)
 }

@@ -2,109 +2,79 @@ package persistence
 
 import (
 	"context"
-	"encoding/json"
+	"database/sql"
+	"errors"
 	"time"
 
 	"comporta/service/gateway"
 )
 
-const memberColumns = `m.id, m.cluster_id, m.name, m.description, m.annotation, m.state, m.draining, m.limits, m.public_key, m.version, m.machine,
-	m.created_at, m.last_seen`
+const (
+	memberColumns = "m.id, m.created_at, m.cluster_id, m.name, m.description, m.annotation, m.state, m.draining, m.limits, m.public_key, " +
+		"m.version, m.machine, m.last_seen"
+	memberTables = "members m JOIN clusters c ON c.id = m.cluster_id"
+	memberStored = "folded, name, description, annotation, state, draining, limits, public_key, version, machine, last_seen"
+	// memberOrder is the plan order: primary first, then by creation.
+	memberOrder = "c.created_at, c.id, CASE WHEN m.id = c.primary_id THEN 0 ELSE 1 END, m.created_at, m.id"
+)
 
-func readMember(row scanner) (gateway.Member, error) {
-	var m gateway.Member
-	var limits, key string
-	var created, seen int64
-	err := row.Scan(&m.ID, &m.ClusterID, &m.Name, &m.Description, &m.Annotation, &m.State, &m.Draining, &limits, &key, &m.Version, &m.Machine, &created, &seen)
+func memberValues(m gateway.Member) []any {
+	return []any{fold(m.Name), m.Name, m.Description, m.Annotation, m.State, m.Draining, asJSON{m.Limits}, m.PublicKey, m.Version, m.Machine,
+		m.LastSeen}
+}
+
+func scanMember(from row, m *gateway.Member) error {
+	return from.Scan(&m.ID, timeInto{&m.CreatedAt}, &m.ClusterID, &m.Name, &m.Description, &m.Annotation, &m.State, &m.Draining,
+		jsonInto{&m.Limits}, bytesInto{&m.PublicKey}, &m.Version, &m.Machine, timeInto{&m.LastSeen})
+}
+
+func (r *reader) Member(ctx context.Context, id gateway.ID) (gateway.Member, error) {
+	return one(ctx, r, from(memberColumns, "members m").where("m.id = ?", id), scanMember, "member", id)
+}
+
+func (r *reader) Members(ctx context.Context, clusters ...gateway.ID) ([]gateway.Member, error) {
+	s := from(memberColumns, memberTables).where("m.cluster_id IN (SELECT value FROM each(?))", idList(clusters))
+	return list(ctx, r, s.order(memberOrder, Page{}), scanMember)
+}
+
+func (t *tx) CreateMember(ctx context.Context, m gateway.Member) error {
+	values := append([]any{m.ID, m.CreatedAt, m.ClusterID}, memberValues(m)...)
+	if err := t.insert(ctx, "members", "id, created_at, cluster_id, "+memberStored, "", values); err != nil {
+		return t.memberName(err)
+	}
+	return t.TouchCluster(ctx, m.ClusterID)
+}
+
+// UpdateMember stores all but the member's cluster and time of creation, which never change.
+func (t *tx) UpdateMember(ctx context.Context, m gateway.Member) error {
+	err := t.change(ctx, "member", m.ID, "UPDATE members SET ("+memberStored+") = "+marks(memberStored)+" WHERE id = ? AND cluster_id = ?",
+		append(memberValues(m), m.ID, m.ClusterID)...)
 	if err != nil {
-		return m, err
+		return t.memberName(err)
 	}
-	m.CreatedAt, m.LastSeen = moment(created), moment(seen)
-	if m.PublicKey, err = textBytes(key); err != nil {
-		return m, err
+	return t.TouchCluster(ctx, m.ClusterID)
+}
+
+func (t *tx) memberName(err error) error {
+	return t.taken(err, gateway.CodeDuplicateMemberName, "Another member of this cluster has this name already.")
+}
+
+// DeleteMember removes a member, its enrolments and its load samples.
+func (t *tx) DeleteMember(ctx context.Context, id gateway.ID) error {
+	var cluster gateway.ID
+	err := t.first(ctx, "DELETE FROM members WHERE id = ? RETURNING cluster_id", []any{id}, func(from row) error { return from.Scan(&cluster) })
+	if errors.Is(err, sql.ErrNoRows) {
+		return missing("member", id)
 	}
-	return m, json.Unmarshal([]byte(limits), &m.Limits)
-}
-
-// Member finds one member.
-func (c *conn) Member(ctx context.Context, id gateway.ID) (gateway.Member, error) {
-	return one(ctx, c, "member", id, readMember, "SELECT "+memberColumns+" FROM members m WHERE m.id = ?", id)
-}
-
-// Members lists the members of these clusters, primaries first.
-func (c *conn) Members(ctx context.Context, clusters ...gateway.ID) ([]gateway.Member, error) {
-	return many(ctx, c, readMember, "SELECT "+memberColumns+` FROM members m JOIN clusters c ON c.id = m.cluster_id WHERE m.cluster_id IN `+c.dialect.ids()+`
-		ORDER BY c.created_at, c.id, CASE WHEN m.id = c.primary_id THEN 0 ELSE 1 END, m.created_at, m.id`, idsText(clusters))
-}
-
-// CreateMember stores a new member.
-func (c *conn) CreateMember(ctx context.Context, m gateway.Member) error {
-	_, err := c.exec(ctx, `INSERT INTO members (id, cluster_id, name, folded_name, description, annotation, state, draining, limits, public_key, version, machine,
-		created_at, last_seen) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-		m.ID, m.ClusterID, m.Name, fold(m.Name), m.Description, m.Annotation, m.State, m.Draining, jsonText(m.Limits), bytesText(m.PublicKey), m.Version,
-		m.Machine, micros(m.CreatedAt), micros(m.LastSeen))
-	if err != nil {
-		return c.memberNameTaken(err)
-	}
-	return c.TouchCluster(ctx, m.ClusterID)
-}
-
-func (c *conn) memberNameTaken(err error) error {
-	if c.dialect.unique(err) {
-		return gateway.Wrap(gateway.CodeDuplicateMemberName, err, "The cluster already has a member of that name.")
-	}
-	return err
-}
-
-// UpdateMember stores a changed member.
-func (c *conn) UpdateMember(ctx context.Context, m gateway.Member) error {
-	err := c.must(ctx, "member", m.ID, `UPDATE members SET name = ?, folded_name = ?, description = ?, annotation = ?, state = ?, draining = ?, limits = ?,
-		public_key = ?, version = ?, machine = ? WHERE id = ?`,
-		m.Name, fold(m.Name), m.Description, m.Annotation, m.State, m.Draining, jsonText(m.Limits), bytesText(m.PublicKey), m.Version, m.Machine, m.ID)
-	if err != nil {
-		return c.memberNameTaken(err)
-	}
-	return c.TouchCluster(ctx, m.ClusterID)
-}
-
-// DeleteMember removes a member.
-func (c *conn) DeleteMember(ctx context.Context, id gateway.ID) error {
-	m, err := c.Member(ctx, id)
 	if err != nil {
 		return err
 	}
-	if err := c.must(ctx, "member", id, "DELETE FROM members WHERE id = ?", id); err != nil {
+	if _, err := t.exec(ctx, "DELETE FROM load_samples WHERE member_id = ?", id); err != nil {
 		return err
 	}
-	return c.TouchCluster(ctx, m.ClusterID)
+	return t.TouchCluster(ctx, cluster)
 }
 
-// SawMember keeps what a machine said of itself.
-func (c *conn) SawMember(ctx context.Context, id gateway.ID, version, machine string, at time.Time) error {
-	return c.must(ctx, "member", id, "UPDATE members SET version = ?, machine = ?, last_seen = ? WHERE id = ?", version, machine, micros(at), id)
-}
-
-// Enrolment finds an enrolment that has not expired.
-func (c *conn) Enrolment(ctx context.Context, tokenHash []byte) (gateway.Enrolment, error) {
-	read := func(row scanner) (e gateway.Enrolment, err error) {
-		var expires int64
-		err = row.Scan(&e.ClusterID, &e.MemberID, &expires)
-		e.TokenHash, e.ExpiresAt = tokenHash, moment(expires)
-		return e, err
-	}
-	return one(ctx, c, "enrolment", "", read, "SELECT cluster_id, member_id, expires_at FROM enrolments WHERE token_hash = ? AND expires_at > ?",
-		bytesText(tokenHash), micros(c.now))
-}
-
-// PutEnrolment stores an enrolment.
-func (c *conn) PutEnrolment(ctx context.Context, e gateway.Enrolment) error {
-	_, err := c.exec(ctx, "INSERT INTO enrolments (token_hash, cluster_id, member_id, expires_at) VALUES (?, ?, ?, ?)",
-		bytesText(e.TokenHash), e.ClusterID, e.MemberID, micros(e.ExpiresAt))
-	return err
-}
-
-// DeleteEnrolments removes a member's enrolments and all expired ones.
-func (c *conn) DeleteEnrolments(ctx context.Context, member gateway.ID) error {
-	_, err := c.exec(ctx, "DELETE FROM enrolments WHERE member_id = ? OR expires_at <= ?", member, micros(c.now))
-	return err
+func (t *tx) SawMember(ctx context.Context, id gateway.ID, version, machine string, at time.Time) error {
+	return t.change(ctx, "member", id, "UPDATE members SET version = ?, machine = ?, last_seen = ? WHERE id = ?", version, machine, at, id)
 }

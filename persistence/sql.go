@@ -3,194 +3,145 @@ package persistence
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"log/slog"
 	"strings"
+	"sync"
 	"time"
 
 	"comporta/service/gateway"
 )
 
-// Config says where the state lives. URL is postgres://… or postgresql://…; without it the state is SQLite in DataDir/comporta.db.
+// Config says where the state lives.
 type Config struct {
-	DataDir, URL string
-	Now          func() time.Time
-	Log          *slog.Logger
+	// DataDir is the folder of the SQLite database (comporta.db). It is made when it is missing, readable by nobody else.
+	DataDir string
+	// URL, when set, is a PostgreSQL address (postgres:// or postgresql://) and wins over DataDir. It may hold a password and is
+	// never printed.
+	URL string
+	// Now is the clock. Required.
+	Now func() time.Time
+	// Log takes what an operator should know. Required.
+	Log *slog.Logger
 }
 
-// SQL is the one implementation of Store, for SQLite and PostgreSQL.
+// SQL is the Store on SQLite or PostgreSQL. It is safe for concurrent use.
+//
+// A write that fails dooms its transaction: InTx rolls back and returns the failure even if fn hides it. PostgreSQL demands that;
+// SQLite does the same here so that the two cannot differ.
 type SQL struct {
-	// writer and reader are one pool on PostgreSQL; on SQLite the writer has one connection.
-	writer, reader *sql.DB
-	dialect        dialect
-	now            func() time.Time
-	log            *slog.Logger
+	dialect *dialect
+	write   *sql.DB
+	read    *sql.DB
+	schema  int64
+	now     func() time.Time
+	log     *slog.Logger
+
+	mu      sync.Mutex
+	closed  bool
+	running sync.WaitGroup
+	closing sync.Once
+	outcome error
 }
 
-// maxTries bounds how often a transaction is run again when the database asks for it.
-const maxTries = 12
+var _ Store = (*SQL)(nil)
 
-// Open opens the state database and brings its schema up to date.
+// Open connects to the database, brings its schema up to date and returns the store. The errors are for the operator and say what to
+// do; one that wraps ErrNewerSchema means that a newer version of the product has used this database.
 func Open(ctx context.Context, cfg Config) (*SQL, error) {
-	s := &SQL{now: cfg.Now, log: cfg.Log}
-	var err error
-	if cfg.URL != "" {
-		err = s.openPostgres(ctx, cfg.URL)
-	} else {
-		err = s.openSQLite(ctx, cfg.DataDir)
+	if cfg.Now == nil || cfg.Log == nil {
+		return nil, errors.New("persistence: Config needs Now and Log")
 	}
+	s, err := connect(ctx, cfg)
 	if err != nil {
 		return nil, err
 	}
-	if err := migrate(ctx, s.writer, s.dialect); err != nil {
-		s.Close()
-		return nil, err
+	if err := s.ready(ctx); err != nil {
+		return nil, errors.Join(err, s.Close())
 	}
 	return s, nil
 }
 
-// Ping answers whether the database answers and its migrations are done.
-func (s *SQL) Ping(ctx context.Context) error {
-	var n int
-	if err := s.reader.QueryRowContext(ctx, "SELECT count(*) FROM policy").Scan(&n); err != nil {
-		return gateway.Wrap(gateway.CodeUnavailable, err, "The state database does not answer.")
+func connect(ctx context.Context, cfg Config) (*SQL, error) {
+	s := &SQL{now: cfg.Now, log: cfg.Log}
+	switch {
+	case strings.HasPrefix(cfg.URL, "postgres://"), strings.HasPrefix(cfg.URL, "postgresql://"):
+		return s, s.openPostgres(ctx, cfg.URL)
+	case cfg.URL != "":
+		return nil, errors.New("the database address must begin with postgres:// or postgresql://; leave it out to use SQLite in the data folder")
+	case cfg.DataDir == "":
+		return nil, errors.New("there is no place for the state: give a data folder (--data) or a database address (--database)")
 	}
-	return nil
+	return s, s.openSQLite(ctx, cfg.DataDir)
 }
 
-// Close waits for running transactions and closes the database.
-func (s *SQL) Close() error {
-	err := s.reader.Close()
-	if s.writer != s.reader {
-		if e := s.writer.Close(); err == nil {
-			err = e
-		}
-	}
-	return err
-}
-
-// InTx runs fn in one write transaction; it runs again when the database reports that it met another one.
-func (s *SQL) InTx(ctx context.Context, fn func(tx Tx) error) error {
-	for try := 1; ; try++ {
-		err := s.once(ctx, s.writer, s.dialect.writeOptions(), func(c *conn) error {
-			if lock := s.dialect.lock(); lock != "" {
-				if _, err := c.tx.ExecContext(ctx, lock); err != nil {
-					return fmt.Errorf("lock the state for writing: %w", err)
-				}
-			}
-			c.now = s.moment()
-			return fn(c)
-		})
-		if err == nil || try == maxTries || !s.dialect.again(err) {
-			return err
-		}
-		if err := backOff(ctx, try); err != nil {
-			return err
-		}
-	}
-}
-
-func backOff(ctx context.Context, try int) error {
-	timer := time.NewTimer(time.Duration(try*try) * time.Millisecond)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-timer.C:
-		return nil
-	}
-}
-
-// View runs fn on one consistent moment of the state.
-func (s *SQL) View(ctx context.Context, fn func(r Reader) error) error {
-	return s.once(ctx, s.reader, s.dialect.readOptions(), func(c *conn) error { return fn(c) })
-}
-
-func (s *SQL) once(ctx context.Context, db *sql.DB, options *sql.TxOptions, fn func(c *conn) error) error {
-	tx, err := db.BeginTx(ctx, options)
+func (s *SQL) ready(ctx context.Context) error {
+	version, err := migrate(ctx, s.write, s.dialect, s.log)
 	if err != nil {
-		return fmt.Errorf("begin: %w", err)
-	}
-	defer tx.Rollback()
-	if err := fn(&conn{tx: tx, dialect: s.dialect, now: s.moment()}); err != nil {
 		return err
 	}
-	if err := tx.Commit(); err != nil {
-		return fmt.Errorf("commit: %w", err)
+	s.schema = version
+	return s.Ping(ctx)
+}
+
+// Ping answers whether the database answers and its migrations are done. A schema newer than ours is fine: another process of a newer
+// version has migrated it while this one still runs.
+func (s *SQL) Ping(ctx context.Context) error {
+	if err := s.enter(); err != nil {
+		return err
+	}
+	defer s.running.Done()
+	var version int64
+	err := s.read.QueryRowContext(ctx, "SELECT COALESCE(MAX(version_id), 0) FROM "+versionTable).Scan(&version)
+	if err != nil {
+		return gateway.Wrap(gateway.CodeUnavailable, err, "The state database does not answer.")
+	}
+	if version < s.schema {
+		return gateway.Errorf(gateway.CodeUnavailable, "The state database has schema %d instead of %d.", version, s.schema)
 	}
 	return nil
 }
 
-// moment is the present, as exact as both databases keep it.
-func (s *SQL) moment() time.Time { return s.now().UTC().Truncate(time.Microsecond) }
-
-// conn is one transaction: the Reader of a View, the Tx of an InTx.
-type conn struct {
-	tx      *sql.Tx
-	dialect dialect
-	now     time.Time
+// Close waits for running transactions and closes the database. Later calls of any method fail with CodeUnavailable; closing again
+// returns what the first time returned.
+func (s *SQL) Close() error {
+	s.closing.Do(func() {
+		s.mu.Lock()
+		s.closed = true
+		s.mu.Unlock()
+		s.running.Wait()
+		s.outcome = s.shut()
+	})
+	return s.outcome
 }
 
-// Now is the transaction's one moment.
-func (c *conn) Now() time.Time { return c.now }
-
-func (c *conn) exec(ctx context.Context, query string, args ...any) (int64, error) {
-	result, err := c.tx.ExecContext(ctx, c.dialect.rebind(query), args...)
-	if err != nil {
-		return 0, fmt.Errorf("%s: %w", firstWords(query), err)
+// shut closes the readers first, so that the last connection to go is one that may clean up.
+func (s *SQL) shut() error {
+	var errs []error
+	if s.read != nil {
+		errs = append(errs, s.read.Close())
 	}
-	return result.RowsAffected()
-}
-
-// must runs a statement that has to meet a row.
-func (c *conn) must(ctx context.Context, what string, id gateway.ID, query string, args ...any) error {
-	n, err := c.exec(ctx, query, args...)
-	if err == nil && n == 0 {
-		return notFound(what, id)
-	}
-	return err
-}
-
-// firstWords names a statement in an error: what it does and to which table, without any value.
-func firstWords(query string) string {
-	words := strings.Fields(query)
-	return strings.ToLower(strings.Join(words[:min(3, len(words))], " "))
-}
-
-func notFound(what string, id gateway.ID) *gateway.Error {
-	return gateway.Errorf(gateway.CodeNotFound, "There is no such %s.", what).About(id)
-}
-
-// scanner is a row that can be read.
-type scanner interface{ Scan(to ...any) error }
-
-// one reads one row, or says that there is none.
-func one[T any](ctx context.Context, c *conn, what string, id gateway.ID, read func(scanner) (T, error), query string, args ...any) (T, error) {
-	list, err := many(ctx, c, read, query, args...)
-	if err == nil && len(list) == 0 {
-		err = notFound(what, id)
-	}
-	if err != nil {
-		var none T
-		return none, err
-	}
-	return list[0], nil
-}
-
-// many reads all rows; none is an empty list.
-func many[T any](ctx context.Context, c *conn, read func(scanner) (T, error), query string, args ...any) ([]T, error) {
-	rows, err := c.tx.QueryContext(ctx, c.dialect.rebind(query), args...)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", firstWords(query), err)
-	}
-	defer rows.Close()
-	list := []T{}
-	for rows.Next() {
-		v, err := read(rows)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", firstWords(query), err)
+	if s.write != nil {
+		if s.dialect.checkpoint != "" {
+			_, err := s.write.Exec(s.dialect.checkpoint)
+			errs = append(errs, err)
 		}
-		list = append(list, v)
+		errs = append(errs, s.write.Close())
 	}
-	return list, rows.Err()
+	if err := errors.Join(errs...); err != nil {
+		return fmt.Errorf("close the state database: %w", err)
+	}
+	return nil
+}
+
+// enter counts a transaction in; the caller must call s.running.Done when it is over.
+func (s *SQL) enter() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return gateway.Errorf(gateway.CodeUnavailable, "The service is shutting down.")
+	}
+	s.running.Add(1)
+	return nil
 }
