@@ -272,7 +272,7 @@ func cancelling(t *testing.T, r *rig, text string, running func() int) {
 func TestBackPressure(t *testing.T) {
 	t.Run("postgres", func(t *testing.T) {
 		r, admin := postgresRig(t)
-		stalling(t, r, "select g, repeat('x', 500) from generate_series(1, 100000000) g", func() (n int) {
+		stalling(t, r, "select generate_series(1, 100000000), repeat('x', 500)", func() (n int) {
 			if err := admin.QueryRow(t.Context(), "select count(*) from pg_stat_activity where usename = $1 and state = 'active'", r.creds["username"]).Scan(&n); err != nil {
 				t.Error(err)
 			}
