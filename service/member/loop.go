@@ -1,0 +1,171 @@
+package member
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"comporta/service/tunnel"
+)
+
+// The back-off of the connect loop.
+const (
+	firstWait   = 200 * time.Millisecond
+	longestWait = 30 * time.Second
+	// stable is after how long a tunnel counts as good, so that the back-off begins anew.
+	stable = time.Minute
+	// dialTimeout bounds one try to connect.
+	dialTimeout = 20 * time.Second
+	// retireTimeout bounds how long a replaced tunnel may finish its requests.
+	retireTimeout = time.Hour
+)
+
+// loop keeps one slot's tunnel open. It owns the back-off; each tunnel.Dial owns one connection.
+type loop struct {
+	member *Member
+	dialer *tunnel.Dialer
+	agent  *slotAgent
+	log    func(msg string, args ...any)
+
+	mu      sync.Mutex
+	current *tunnel.Tunnel
+	retired sync.WaitGroup
+}
+
+func newLoop(m *Member, slot int, epoch int64) *loop {
+	c := m.cfg
+	log := c.Log.With("member", c.State.MemberName, "tunnel", slot)
+	return &loop{member: m, agent: &slotAgent{m.agent, make(chan time.Duration, 1)}, log: log.Info,
+		dialer: &tunnel.Dialer{Server: m.server, TLS: c.TLS, Member: c.State.MemberID, Key: c.State.Key, Version: c.Version, Machine: c.Machine,
+			Epoch: epoch, Slot: slot, Now: c.Now, Log: log}}
+}
+
+// run connects for ever. It returns nil when ctx ended and an error only when trying again is pointless.
+func (l *loop) run(ctx context.Context) error {
+	defer l.retired.Wait()
+	wait := firstWait
+	for ctx.Err() == nil {
+		lasted, err := l.session(ctx)
+		if tunnel.Fatal(err) {
+			return err
+		}
+		if l.agent.admission.draining.Load() {
+			return nil
+		}
+		if lasted >= stable {
+			wait = firstWait
+		}
+		if err != nil && ctx.Err() == nil {
+			l.log("the tunnel is down; trying again", "in", wait.Round(time.Millisecond), "reason", err)
+		}
+		sleep(ctx, l.pause(wait, err))
+		wait = min(2*wait, longestWait)
+	}
+	return nil
+}
+
+// pause is the wait with half of it at random, so that members do not come back as one; the service may ask for more.
+func (l *loop) pause(wait time.Duration, err error) time.Duration {
+	var refused *tunnel.RefusedError
+	if errors.As(err, &refused) && refused.Err.RetryAfter > wait {
+		wait = min(refused.Err.RetryAfter, longestWait)
+	}
+	return wait/2 + time.Duration(float64(wait)*l.member.cfg.Jitter()/2)
+}
+
+func sleep(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}
+
+// session opens a tunnel and serves it and its successors until they end. It returns how long the slot was connected.
+func (l *loop) session(ctx context.Context) (time.Duration, error) {
+	t, err := l.dial(ctx, l.dialer.Dial)
+	if err != nil {
+		return 0, err
+	}
+	started := l.member.cfg.Now()
+	l.log("the tunnel is up", "server", l.member.server.Host)
+	for t != nil {
+		t, err = l.serve(ctx, t)
+	}
+	return l.member.cfg.Now().Sub(started), err
+}
+
+func (l *loop) dial(ctx context.Context, how func(context.Context) (*tunnel.Tunnel, error)) (*tunnel.Tunnel, error) {
+	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
+	defer cancel()
+	return how(ctx)
+}
+
+// serve serves one tunnel. When the service asks for it, the replacement is dialled first; then the old tunnel finishes what it has
+// while the new one, which is returned, takes over.
+func (l *loop) serve(ctx context.Context, t *tunnel.Tunnel) (*tunnel.Tunnel, error) {
+	l.set(t)
+	l.member.count(1)
+	ended := make(chan error, 1)
+	l.retired.Go(func() {
+		defer l.member.count(-1)
+		ended <- t.Serve(ctx, l.agent)
+	})
+	for {
+		select {
+		case err := <-ended:
+			return nil, err
+		case after := <-l.agent.advice:
+			if next := l.replace(ctx, after, t); next != nil {
+				return next, nil
+			}
+		}
+	}
+}
+
+// replace waits, dials the successor and retires the old tunnel. nil when that did not work out: the old one goes on.
+func (l *loop) replace(ctx context.Context, after time.Duration, old *tunnel.Tunnel) *tunnel.Tunnel {
+	timer := time.NewTimer(after)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-old.Done():
+		return nil
+	case <-ctx.Done():
+		return nil
+	}
+	next, err := l.dial(ctx, l.dialer.Redial)
+	if err != nil {
+		l.log("the service asked for a new tunnel, which could not be opened; the old one stays", "reason", err)
+		return nil
+	}
+	l.retired.Go(func() {
+		ctx, cancel := context.WithTimeout(ctx, retireTimeout)
+		defer cancel()
+		if err := old.Shutdown(ctx); err != nil {
+			l.log("the replaced tunnel did not finish in order", "reason", err)
+		}
+	})
+	return next
+}
+
+func (l *loop) set(t *tunnel.Tunnel) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.current = t
+}
+
+// shutdown ends the slot's tunnel in order.
+func (l *loop) shutdown(ctx context.Context) error {
+	l.mu.Lock()
+	t := l.current
+	l.mu.Unlock()
+	if t == nil {
+		return nil
+	}
+	return t.Shutdown(ctx)
+}
+
+var _ tunnel.Agent = (*slotAgent)(nil)

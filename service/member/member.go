@@ -1,0 +1,172 @@
+package member
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/url"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"comporta/service/connector"
+	"comporta/service/tunnel"
+)
+
+// defaultTunnels is how many connections a member keeps. Source: contract section 10.
+const defaultTunnels = 2
+
+// Config is what a member runs with. State, Now, Jitter, Log and Version are needed.
+type Config struct {
+	State *State
+	// TLS may add authorities; nil is the system's default.
+	TLS *tls.Config
+	// ConfigFile is the member's own …GatewayCore.dll.config; "" for none.
+	ConfigFile string
+	// AllowFolders are the folders under which files may be read; none allows no file.
+	AllowFolders []string
+	// Tunnels is how many connections to keep, 1 to tunnel.MaxSlots; 0 means 2.
+	Tunnels int
+	// Version and Machine are shown to administrators.
+	Version, Machine string
+	// Probe reads the machine's load; nil is the real one.
+	Probe LoadProbe
+	Now   func() time.Time
+	// Jitter returns a uniform number in [0, 1).
+	Jitter func() float64
+	Log    *slog.Logger
+}
+
+// Member is one gateway machine at work.
+type Member struct {
+	cfg    Config
+	server *url.URL
+	agent  *agent
+	urgent bell
+	loops  []*loop
+	online atomic.Int64
+	// changed is signalled when a tunnel comes or goes.
+	changed chan struct{}
+	stop    context.CancelFunc
+	stopped context.Context
+}
+
+// New readies a member; Run starts it. A configuration file with a bad value is an error that names the setting and its range.
+func New(cfg Config) (*Member, error) {
+	server, err := url.Parse(cfg.State.Server)
+	if err != nil || server.Host == "" {
+		return nil, fmt.Errorf("the server %q in the state folder is not an address", cfg.State.Server)
+	}
+	limits, err := ReadConfig(cfg.ConfigFile)
+	if err != nil {
+		return nil, err
+	}
+	if cfg.Tunnels == 0 {
+		cfg.Tunnels = defaultTunnels
+	}
+	if cfg.Tunnels < 1 || cfg.Tunnels > tunnel.MaxSlots {
+		return nil, fmt.Errorf("a member keeps between 1 and %d tunnels", tunnel.MaxSlots)
+	}
+	if cfg.Probe == nil {
+		cfg.Probe = &Machine{}
+	}
+	m := &Member{cfg: cfg, server: server, changed: make(chan struct{}, 1)}
+	m.stopped, m.stop = context.WithCancel(context.Background())
+	a := newAdmission(limits)
+	a.load = newSampler(cfg.Probe, cfg.Now, func() time.Duration { return a.limits().Window })
+	m.agent = &agent{member: m, admission: a, vault: newVault(cfg.State.ClusterKey),
+		connectors: connector.New(connector.Config{AllowFolders: cfg.AllowFolders, Log: cfg.Log, Now: cfg.Now})}
+	epoch := cfg.Now().UnixNano()
+	for slot := range cfg.Tunnels {
+		m.loops = append(m.loops, newLoop(m, slot, epoch))
+	}
+	return m, nil
+}
+
+// Reload reads the configuration file again; a bad value leaves the limits as they are.
+func (m *Member) Reload() error {
+	limits, err := ReadConfig(m.cfg.ConfigFile)
+	if err != nil {
+		return err
+	}
+	m.agent.admission.setFile(limits)
+	m.urgent.signal()
+	return nil
+}
+
+// Run keeps the tunnels open until ctx ends, Drain or Kill is called (then nil), or the service says that trying again is pointless.
+func (m *Member) Run(ctx context.Context) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer context.AfterFunc(m.stopped, func() { cancel(nil) })()
+	var running sync.WaitGroup
+	running.Go(func() { m.agent.admission.load.run(ctx) })
+	for _, l := range m.loops {
+		running.Go(func() {
+			if err := l.run(ctx); err != nil {
+				cancel(err)
+			}
+		})
+	}
+	running.Wait()
+	err := m.agent.connectors.Close()
+	if cause := context.Cause(ctx); tunnel.Fatal(cause) {
+		return cause
+	}
+	return err
+}
+
+// Drain says to the service at once that the member takes no new request, waits for the running ones until ctx ends, and ends Run.
+// It returns ctx's error when requests had to be cut.
+func (m *Member) Drain(ctx context.Context) error {
+	a := m.agent.admission
+	a.draining.Store(true)
+	m.urgent.signal()
+	var err error
+	for a.running.Load() > 0 && err == nil {
+		select {
+		case <-a.idle:
+		case <-ctx.Done():
+			err = ctx.Err()
+		}
+	}
+	for _, l := range m.loops {
+		err = errors.Join(err, l.shutdown(ctx))
+	}
+	m.stop()
+	return err
+}
+
+// Kill ends the member as a crash would: nobody is told and nothing finishes.
+func (m *Member) Kill() { m.stop() }
+
+// Running is how many requests run now.
+func (m *Member) Running() int { return int(m.agent.admission.running.Load()) }
+
+// Online reports whether at least one tunnel is open.
+func (m *Member) Online() bool { return m.online.Load() > 0 }
+
+// WaitOnline returns when a tunnel is open, or with ctx's error.
+func (m *Member) WaitOnline(ctx context.Context) error {
+	for !m.Online() {
+		select {
+		case <-m.changed:
+		case <-m.stopped.Done():
+			return errors.New("the member has ended")
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return nil
+}
+
+// count takes in that a tunnel came (1) or went (-1).
+func (m *Member) count(n int64) {
+	m.online.Add(n)
+	select {
+	case m.changed <- struct{}{}:
+	default:
+	}
+}
