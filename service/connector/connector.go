@@ -133,6 +133,8 @@ func (c *Connectors) open(task *gateway.Task, creds gateway.Credentials) (source
 		return openSQLite(d, task.ReadOnly, c.folders)
 	case gateway.TypeWeb, gateway.TypeOData:
 		return openWeb(d, creds)
+	case gateway.TypeFile, gateway.TypeFolder:
+		return openFiles(d, c.folders)
 	}
 	return nil, gateway.Errorf(gateway.CodeUnsupportedDataSource, "This member does not serve data sources of type %q.", string(d.Type))
 }
@@ -140,12 +142,13 @@ func (c *Connectors) open(task *gateway.Task, creds gateway.Credentials) (source
 // checkTask refuses a task whose content does not fit the kind of its data source.
 func checkTask(task *gateway.Task) error {
 	web := task.DataSource.Type == gateway.TypeWeb || task.DataSource.Type == gateway.TypeOData
+	file := task.DataSource.Type == gateway.TypeFile || task.DataSource.Type == gateway.TypeFolder
 	switch {
 	case web && (task.HTTP == nil || task.Query != nil):
 		return gateway.Errorf(gateway.CodeInvalid, "A data source of type %s takes \"http\", not \"query\".", task.DataSource.Type)
 	case !web && (task.Query == nil || task.HTTP != nil):
 		return gateway.Errorf(gateway.CodeInvalid, "A data source of type %s takes \"query\", not \"http\".", task.DataSource.Type)
-	case !web && strings.TrimSpace(task.Query.Text) == "":
+	case !web && !file && strings.TrimSpace(task.Query.Text) == "":
 		return gateway.Errorf(gateway.CodeInvalid, "The query text is empty.")
 	case !web && task.Query.MaxRows < 0:
 		return gateway.Errorf(gateway.CodeInvalid, "maxRows is %d; it must be 0 or more.", task.Query.MaxRows)

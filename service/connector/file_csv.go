@@ -1,0 +1,52 @@
+package connector
+
+import (
+	"context"
+	"encoding/csv"
+	"errors"
+	"io"
+
+	"comporta/service/gateway"
+)
+
+// readCSV answers the rows of a CSV file (RFC 4180, UTF-8, first line names the columns). All values are text; CSV says no more.
+func readCSV(ctx context.Context, r io.Reader, a *answer) error {
+	rows := csv.NewReader(withoutBOM(r))
+	rows.ReuseRecord = true
+	head, err := rows.Read()
+	if err == io.EOF {
+		return gateway.Errorf(gateway.CodeQuery, "The CSV file is empty; its first line must name the columns.")
+	}
+	if err != nil {
+		return badCSV(err)
+	}
+	columns, cells := make([]column, len(head)), make([]cell, len(head))
+	for i, name := range head {
+		columns[i] = column{name: name, kind: typeText, database: "text", scale: -1}
+	}
+	a.columns(columns)
+	for {
+		record, err := rows.Read()
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return badCSV(err)
+		}
+		for i, text := range record {
+			cells[i] = textCell([]byte(text))
+		}
+		if err := errors.Join(a.row(cells), ctx.Err()); err != nil {
+			return err
+		}
+	}
+}
+
+// badCSV carries the parser's words, which name line and column.
+func badCSV(err error) error {
+	var parse *csv.ParseError
+	if errors.As(err, &parse) {
+		return gateway.Wrap(gateway.CodeQuery, err, "The CSV file is malformed: %v.", parse)
+	}
+	return unreadable(err)
+}
