@@ -100,11 +100,11 @@ func TestHostileAnswers(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t, newAgent(nil), func(c *Config) { c.AdmissionTimeout, c.Grace = 500*time.Millisecond, 100*time.Millisecond })
+			w := newWorld(t, newAgent(nil), func(c *Config) { c.AdmissionTimeout, c.Grace = 1500*time.Millisecond, 100*time.Millisecond })
 			w.impostor(c.task, nil)
 			wait(t, "online", func() bool { return w.reg.Presence(memberID).Online })
 			task := read("x")
-			task.TimeoutMillis = 1000
+			task.TimeoutMillis = 3000
 			answer, err := w.send(task)
 			if c.phase >= 0 {
 				phase(t, err, c.phase, c.code)

@@ -191,12 +191,13 @@ func TestFailureAndRefusalBeforeTheAnswer(t *testing.T) {
 
 func TestCancellationReachesTheMember(t *testing.T) {
 	t.Parallel()
-	cancelled := make(chan time.Time, 1)
+	started, cancelled := make(chan struct{}, 1), make(chan time.Time, 1)
 	w := newWorld(t, newAgent(func(ctx context.Context, task *gateway.Task, out gateway.Output) (gateway.Summary, error) {
 		if task.Query.Text == "begin" {
 			_ = out.Begin(gateway.AnswerHeader{})
 			_ = out.Flush()
 		}
+		started <- struct{}{}
 		<-ctx.Done()
 		cancelled <- time.Now()
 		return gateway.Summary{}, ctx.Err()
@@ -207,6 +208,7 @@ func TestCancellationReachesTheMember(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		<-started
 		began := time.Now()
 		answer.Body.Close()
 		if took := (<-cancelled).Sub(began); took > time.Second {
@@ -217,13 +219,24 @@ func TestCancellationReachesTheMember(t *testing.T) {
 	for _, text := range []string{"begin", "wait"} {
 		t.Run("ending the context, "+text, func(t *testing.T) {
 			ctx, cancel := context.WithCancel(context.Background())
-			stop := time.AfterFunc(50*time.Millisecond, cancel)
-			defer stop.Stop()
-			answer, err := w.reg.Send(ctx, memberID, read(text))
+			defer cancel()
 			if text == "wait" {
+				go func() {
+					<-started
+					cancel()
+				}()
+				_, err := w.reg.Send(ctx, memberID, read(text))
 				phase(t, err, gateway.PhaseStarted, gateway.CodeUnavailable)
-			} else if _, err := io.ReadAll(answer.Body); !gateway.IsCode(err, gateway.CodeBroken) {
-				t.Fatal(err)
+			} else {
+				answer, err := w.reg.Send(ctx, memberID, read(text))
+				if err != nil {
+					t.Fatal(err)
+				}
+				<-started
+				cancel()
+				if _, err := io.ReadAll(answer.Body); !gateway.IsCode(err, gateway.CodeBroken) {
+					t.Fatal(err)
+				}
 			}
 			<-cancelled
 			w.idle()
@@ -234,6 +247,7 @@ func TestCancellationReachesTheMember(t *testing.T) {
 		task.TimeoutMillis = 50
 		_, err := w.send(task)
 		phase(t, err, gateway.PhaseAnswered, gateway.CodeTimeout)
+		<-started
 		<-cancelled
 		w.idle()
 	})
