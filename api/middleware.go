@@ -1,0 +1,110 @@
+package api
+
+import (
+	"fmt"
+	"net/http"
+	"runtime/debug"
+	"strings"
+
+	"github.com/labstack/echo/v4"
+
+	"comporta/api/rest"
+	"comporta/service"
+	"comporta/service/gateway"
+)
+
+const styleKey = "comporta.style"
+
+// requestID gives the request an id of ours, which the answer, the log and the audit log carry.
+func (s *Server) requestID(next echo.HandlerFunc) echo.HandlerFunc {
+	return func(c echo.Context) error {
+		c.Response().Header().Set("RequestId", s.cfg.NewID().String())
+		return next(c)
+	}
+}
+
+// accessLog writes one line per request: no query string, no header, no body.
+func (s *Server) accessLog(next echo.HandlerFunc) echo.HandlerFunc {
+	return func(c echo.Context) error {
+		started, path := s.cfg.Now(), c.Request().URL.Path
+		err := next(c)
+		if err != nil {
+			c.Error(err)
+		}
+		s.cfg.Log.Info("request", "method", c.Request().Method, "path", path, "status", c.Response().Status, "bytes", c.Response().Size,
+			"duration", s.cfg.Now().Sub(started), "request", rest.RequestID(c), "caller", rest.Caller(c).ID.String(), "from", c.RealIP())
+		return nil
+	}
+}
+
+// recoverPanic makes a panic a 500 that says nothing of the inside. http.ErrAbortHandler cuts the connection on purpose and goes on.
+func (s *Server) recoverPanic(next echo.HandlerFunc) echo.HandlerFunc {
+	return func(c echo.Context) (err error) {
+		defer func() {
+			v := recover()
+			if v == nil {
+				return
+			}
+			if v == http.ErrAbortHandler {
+				panic(v)
+			}
+			s.cfg.Log.Error("panic", "request", rest.RequestID(c), "panic", fmt.Sprint(v), "stack", string(debug.Stack()))
+			err = gateway.AsError(fmt.Errorf("panic: %v", v))
+		}()
+		return next(c)
+	}
+}
+
+// guarded puts what the table says of a route before its handler.
+func (s *Server) guarded(r rest.Route) echo.HandlerFunc {
+	return func(c echo.Context) error {
+		c.Set(styleKey, r.Style)
+		if r.Public {
+			return r.Handler(c)
+		}
+		caller, err := s.caller(c)
+		if err != nil {
+			return err
+		}
+		rest.SetCaller(c, caller)
+		if err := s.rates.take(caller.ID, s.cfg.Now()); err != nil {
+			return err
+		}
+		if err := s.permit(c, r.Action, caller); err != nil {
+			return err
+		}
+		return r.Handler(c)
+	}
+}
+
+// caller reads the bearer token.
+func (s *Server) caller(c echo.Context) (*gateway.Caller, error) {
+	header := c.Request().Header.Get("Authorization")
+	scheme, token, ok := strings.Cut(header, " ")
+	if !ok || !strings.EqualFold(scheme, "Bearer") || token == "" {
+		return nil, gateway.Errorf(gateway.CodeUnauthorized, "This takes an access token: get one at /oauth2/v2.0/token and send it as Authorization: Bearer.")
+	}
+	caller, err := s.cfg.Service.Access.Authenticate(c.Request().Context(), strings.TrimSpace(token))
+	if err != nil {
+		return nil, err
+	}
+	caller.RequestID, caller.From = rest.RequestID(c), c.RealIP()
+	return &caller, nil
+}
+
+// permit asks the one predicate about the entities that the path names.
+func (s *Server) permit(c echo.Context, action service.Action, caller *gateway.Caller) error {
+	var on service.Target
+	var err error
+	if c.Param(rest.ParamCluster) != "" {
+		if on.Cluster, err = rest.ID(c, rest.ParamCluster); err != nil {
+			return err
+		}
+	}
+	if c.Param(rest.ParamDataSource) != "" {
+		if on.DataSource, err = rest.ID(c, rest.ParamDataSource); err != nil {
+			return err
+		}
+	}
+	return s.cfg.Service.Access.Check(c.Request().Context(), caller, action, on)
+}

@@ -1,0 +1,59 @@
+package api
+
+import (
+	"strings"
+
+	"github.com/labstack/echo/v4"
+)
+
+// normalise gives paths the one form that the table has: lower case, no slash at the end, keys as /x/{id} instead of /x({id}). What stands
+// in a path of ours is an id, an e-mail address or a word; letter case counts in none of them.
+func normalise(next echo.HandlerFunc) echo.HandlerFunc {
+	return func(c echo.Context) error {
+		u := c.Request().URL
+		u.Path = normalPath(u.Path)
+		if u.RawPath != "" {
+			u.RawPath = normalPath(u.RawPath)
+		}
+		return next(c)
+	}
+}
+
+func normalPath(path string) string {
+	if strings.HasPrefix(path, swaggerPath) {
+		return path // the folder of Swagger UI's files
+	}
+	path = strings.ToLower(path)
+	if strings.ContainsAny(path, "(") {
+		path = slashKeys(path)
+	}
+	for len(path) > 1 && path[len(path)-1] == '/' {
+		path = path[:len(path)-1]
+	}
+	return path
+}
+
+// slashKeys turns /x(key)/y into /x/key/y; quotes around a key go too.
+func slashKeys(path string) string {
+	segments := strings.Split(path, "/")
+	for i, s := range segments {
+		name, key, ok := strings.Cut(s, "(")
+		if ok && name != "" && strings.HasSuffix(key, ")") {
+			segments[i] = name + "/" + strings.Trim(key[:len(key)-1], "'")
+		}
+	}
+	return strings.Join(segments, "/")
+}
+
+// echoPath turns /x/{id} into echo's /x/:id, in lower case but for the parameter's name.
+func echoPath(path string) string {
+	segments := strings.Split(path, "/")
+	for i, s := range segments {
+		if strings.HasPrefix(s, "{") {
+			segments[i] = ":" + strings.Trim(s, "{}")
+			continue
+		}
+		segments[i] = strings.ToLower(s)
+	}
+	return strings.Join(segments, "/")
+}

@@ -1,0 +1,388 @@
+package powerbi
+
+import (
+	"encoding/json"
+	"net/http"
+
+	"github.com/labstack/echo/v4"
+
+	"comporta/api/rest"
+	"comporta/service"
+	"comporta/service/gateway"
+)
+
+// ListDataSources lists the data sources of a cluster that the caller may see.
+//
+//	@Summary	List data sources
+//	@Tags		data sources
+//	@Produce	json
+//	@Security	oauth2
+//	@Param		cluster	path		string	true	"cluster id"	Format(uuid)
+//	@Param		$expand	query		string	false	"users"
+//	@Param		$top	query		int		false	"at most so many"
+//	@Param		$skip	query		int		false	"leave out so many"
+//	@Success	200		{object}	List[DataSource]
+//	@Failure	400,401,404	{object}	ErrorResponse
+//	@Router		/v2.0/myorg/gatewayClusters/{cluster}/datasources [get]
+func (h *Handlers) ListDataSources(c echo.Context) error {
+	expand, err := expandOf(c, "users")
+	if err != nil {
+		return err
+	}
+	page, err := pageOf(c)
+	if err != nil {
+		return err
+	}
+	id, err := rest.ID(c, rest.ParamCluster)
+	if err != nil {
+		return err
+	}
+	views, err := h.Service.DataSources.List(c.Request().Context(), rest.Caller(c), id, page)
+	if err != nil {
+		return err
+	}
+	sources := make([]DataSource, len(views))
+	for i := range views {
+		sources[i] = dataSource(&views[i])
+		if !expand["users"] {
+			sources[i].Users = []DataSourceUser{}
+		}
+	}
+	return list(c, h, "gatewayClusters/datasources", sources)
+}
+
+// CreateDataSourceRequest registers a data source.
+type CreateDataSourceRequest struct {
+	DatasourceType *SourceType `json:"datasourceType" required:"true" validate:"required" swaggertype:"string" enums:"Sql,PostgreSql,MySql,Extension,Web,OData,File,Folder"`
+	DatasourceName string      `json:"datasourceName" required:"true" validate:"required"`
+	// ConnectionDetails is the text of a JSON object; an object is taken too. It comes back as it was sent.
+	ConnectionDetails json.RawMessage `json:"connectionDetails" required:"true" validate:"required" swaggertype:"string" example:"{\"server\":\"db:5432\",\"database\":\"sales\"}"`
+	// CredentialDetails are credentials by member id, or one for all members.
+	CredentialDetails           json.RawMessage `json:"credentialDetails" required:"true" validate:"required" swaggertype:"object"`
+	SingleSignOnType            string          `json:"singleSignOnType" enums:"None,Kerberos,AzureActiveDirectory,SAML"`
+	DatasourceAnnotation        string          `json:"datasourceAnnotation"`
+	MashupTestConnectionDetails json.RawMessage `json:"mashupTestConnectionDetails" swaggertype:"object"`
+}
+
+// CreateDataSource registers a data source.
+//
+//	@Summary		Create a data source
+//	@Description	The credentials are an envelope made with the cluster's public key, which only members can open. The caller becomes Owner. It does not connect; ask for the status for that.
+//	@Tags			data sources
+//	@Accept			json
+//	@Produce		json
+//	@Security		oauth2
+//	@Param			cluster	path		string					true	"cluster id"	Format(uuid)
+//	@Param			body	body		CreateDataSourceRequest	true	"the data source"
+//	@Success		201		{object}	DataSourceEntity
+//	@Failure		400,401,403,404,409,413	{object}	ErrorResponse
+//	@Router			/v2.0/myorg/gatewayClusters/{cluster}/datasources [post]
+func (h *Handlers) CreateDataSource(c echo.Context) error {
+	var r CreateDataSourceRequest
+	if err := rest.Decode(c, &r); err != nil {
+		return err
+	}
+	n, err := r.draft()
+	if err != nil {
+		return err
+	}
+	id, err := rest.ID(c, rest.ParamCluster)
+	if err != nil {
+		return err
+	}
+	ctx := c.Request().Context()
+	d, err := h.Service.DataSources.Create(ctx, rest.Caller(c), id, n)
+	if err != nil {
+		return err
+	}
+	view, err := h.Service.DataSources.Get(ctx, id, d.ID)
+	if err != nil {
+		return err
+	}
+	return c.JSON(http.StatusCreated, DataSourceEntity{h.context("gatewayClusters/datasources/$entity"), dataSource(&view)})
+}
+
+func (r *CreateDataSourceRequest) draft() (service.NewDataSource, error) {
+	n := service.NewDataSource{Name: r.DatasourceName, Type: r.DatasourceType.Value, Annotation: r.DatasourceAnnotation}
+	var err error
+	if n.SingleSignOn, err = singleSignOn(r.SingleSignOnType); err != nil {
+		return n, err
+	}
+	if n.ConnectionDetails, err = textOf(r.ConnectionDetails, "connectionDetails"); err != nil {
+		return n, err
+	}
+	n.Credentials, err = credentials(r.CredentialDetails, decodeEntry)
+	return n, err
+}
+
+func decodeEntry(text []byte, to any) error {
+	err := rest.Unmarshal(text, to)
+	if e := gateway.AsError(err); e != nil {
+		e.Message = "credentialDetails: " + e.Message
+		return e
+	}
+	return nil
+}
+
+func singleSignOn(word string) (string, error) {
+	return orDefault(word, "None", "None", "Kerberos", "AzureActiveDirectory", "SAML")
+}
+
+func sourceIDs(c echo.Context) (cluster, source gateway.ID, err error) {
+	if cluster, err = rest.ID(c, rest.ParamCluster); err != nil {
+		return "", "", err
+	}
+	source, err = rest.ID(c, rest.ParamDataSource)
+	return cluster, source, err
+}
+
+// GetDataSource answers one data source.
+//
+//	@Summary	Get a data source
+//	@Tags		data sources
+//	@Produce	json
+//	@Security	oauth2
+//	@Param		cluster		path		string	true	"cluster id"		Format(uuid)
+//	@Param		dataSource	path		string	true	"data source id"	Format(uuid)
+//	@Success	200			{object}	DataSourceEntity
+//	@Failure	401,404		{object}	ErrorResponse
+//	@Router		/v2.0/myorg/gatewayClusters/{cluster}/datasources/{dataSource} [get]
+func (h *Handlers) GetDataSource(c echo.Context) error {
+	clusterID, id, err := sourceIDs(c)
+	if err != nil {
+		return err
+	}
+	view, err := h.Service.DataSources.Get(c.Request().Context(), clusterID, id)
+	if err != nil {
+		return err
+	}
+	return c.JSON(http.StatusOK, DataSourceEntity{h.context("gatewayClusters/datasources/$entity"), dataSource(&view)})
+}
+
+// UpdateDataSourceRequest changes what is given; null and what is left out stay as they are.
+type UpdateDataSourceRequest struct {
+	DatasourceName       *string         `json:"datasourceName"`
+	DatasourceAnnotation *string         `json:"datasourceAnnotation"`
+	SingleSignOnType     *string         `json:"singleSignOnType" enums:"None,Kerberos,AzureActiveDirectory,SAML"`
+	ConnectionDetails    json.RawMessage `json:"connectionDetails" swaggertype:"string"`
+}
+
+// dataSourceReadOnly are the properties that a get-change-patch sends back.
+var dataSourceReadOnly = []string{"@odata.context", "id", "clusterId", "gatewayId", "datasourceType", "credentialType", "onPremGatewayRequired", "createdDateTime", "users", "datasourceErrorDetails"}
+
+// UpdateDataSource changes a data source.
+//
+//	@Summary	Change a data source
+//	@Tags		data sources
+//	@Accept		json
+//	@Produce	json
+//	@Security	oauth2
+//	@Param		cluster		path		string					true	"cluster id"		Format(uuid)
+//	@Param		dataSource	path		string					true	"data source id"	Format(uuid)
+//	@Param		body		body		UpdateDataSourceRequest	true	"what changes"
+//	@Success	200			{object}	DataSourceEntity
+//	@Failure	400,401,403,404,409,413	{object}	ErrorResponse
+//	@Router		/v2.0/myorg/gatewayClusters/{cluster}/datasources/{dataSource} [patch]
+func (h *Handlers) UpdateDataSource(c echo.Context) error {
+	var r UpdateDataSourceRequest
+	if err := rest.Decode(c, &r, dataSourceReadOnly...); err != nil {
+		return err
+	}
+	patch := service.DataSourcePatch{Name: r.DatasourceName, Annotation: r.DatasourceAnnotation}
+	if r.SingleSignOnType != nil {
+		word, err := singleSignOn(*r.SingleSignOnType)
+		if err != nil {
+			return err
+		}
+		patch.SingleSignOn = &word
+	}
+	if r.ConnectionDetails != nil {
+		text, err := textOf(r.ConnectionDetails, "connectionDetails")
+		if err != nil {
+			return err
+		}
+		patch.ConnectionDetails = &text
+	}
+	clusterID, id, err := sourceIDs(c)
+	if err != nil {
+		return err
+	}
+	if err := h.Service.DataSources.Update(c.Request().Context(), rest.Caller(c), clusterID, id, patch); err != nil {
+		return err
+	}
+	return h.GetDataSource(c)
+}
+
+// DeleteDataSource removes a data source.
+//
+//	@Summary	Delete a data source
+//	@Tags		data sources
+//	@Produce	json
+//	@Security	oauth2
+//	@Param		cluster		path	string	true	"cluster id"		Format(uuid)
+//	@Param		dataSource	path	string	true	"data source id"	Format(uuid)
+//	@Success	200
+//	@Failure	401,403,404	{object}	ErrorResponse
+//	@Router		/v2.0/myorg/gatewayClusters/{cluster}/datasources/{dataSource} [delete]
+func (h *Handlers) DeleteDataSource(c echo.Context) error {
+	clusterID, id, err := sourceIDs(c)
+	if err != nil {
+		return err
+	}
+	if err := h.Service.DataSources.Delete(c.Request().Context(), rest.Caller(c), clusterID, id); err != nil {
+		return err
+	}
+	return c.NoContent(http.StatusOK)
+}
+
+// GetDataSourceStatus tests a data source.
+//
+//	@Summary		Test a data source
+//	@Description	A member connects and logs in. 200 with an empty body when that works; else 400 with the driver's own code and message in the details.
+//	@Tags			data sources
+//	@Produce		json
+//	@Security		oauth2
+//	@Param			cluster		path	string	true	"cluster id"		Format(uuid)
+//	@Param			dataSource	path	string	true	"data source id"	Format(uuid)
+//	@Success		200
+//	@Failure		400,401,404,429,503,504	{object}	ErrorResponse
+//	@Router			/v2.0/myorg/gatewayClusters/{cluster}/datasources/{dataSource}/status [get]
+func (h *Handlers) GetDataSourceStatus(c echo.Context) error {
+	clusterID, id, err := sourceIDs(c)
+	if err != nil {
+		return err
+	}
+	if err := h.Service.Dispatcher.Probe(c.Request().Context(), rest.Caller(c), clusterID, id); err != nil {
+		return err
+	}
+	return c.NoContent(http.StatusOK)
+}
+
+// UpdateCredentialsRequest replaces the credentials.
+type UpdateCredentialsRequest struct {
+	CredentialDetails json.RawMessage `json:"credentialDetails" required:"true" validate:"required" swaggertype:"object"`
+}
+
+// UpdateCredentials replaces a data source's credentials.
+//
+//	@Summary		Replace the credentials of a data source
+//	@Description	Id, users and bindings stay; the next request of every member uses them. Answers a list of members that failed, which is empty.
+//	@Tags			data sources
+//	@Accept			json
+//	@Produce		json
+//	@Security		oauth2
+//	@Param			cluster		path		string						true	"cluster id"		Format(uuid)
+//	@Param			dataSource	path		string						true	"data source id"	Format(uuid)
+//	@Param			body		body		UpdateCredentialsRequest	true	"the credentials"
+//	@Success		200			{object}	List[SourceError]
+//	@Failure		400,401,403,404,413	{object}	ErrorResponse
+//	@Router			/v2.0/myorg/gatewayClusters/{cluster}/datasources/{dataSource}/credentials [patch]
+func (h *Handlers) UpdateCredentials(c echo.Context) error {
+	var r UpdateCredentialsRequest
+	if err := rest.Decode(c, &r); err != nil {
+		return err
+	}
+	entries, err := credentials(r.CredentialDetails, decodeEntry)
+	if err != nil {
+		return err
+	}
+	clusterID, id, err := sourceIDs(c)
+	if err != nil {
+		return err
+	}
+	if err := h.Service.DataSources.Update(c.Request().Context(), rest.Caller(c), clusterID, id, service.DataSourcePatch{Credentials: entries}); err != nil {
+		return err
+	}
+	return list(c, h, "gatewayClusters/datasources/credentials", []SourceError{})
+}
+
+// ListDataSourceUsers lists the users of a data source.
+//
+//	@Summary	List the users of a data source
+//	@Tags		data sources
+//	@Produce	json
+//	@Security	oauth2
+//	@Param		cluster		path		string	true	"cluster id"		Format(uuid)
+//	@Param		dataSource	path		string	true	"data source id"	Format(uuid)
+//	@Success	200			{object}	List[DataSourceUser]
+//	@Failure	401,404		{object}	ErrorResponse
+//	@Router		/v2.0/myorg/gatewayClusters/{cluster}/datasources/{dataSource}/users [get]
+func (h *Handlers) ListDataSourceUsers(c echo.Context) error {
+	clusterID, id, err := sourceIDs(c)
+	if err != nil {
+		return err
+	}
+	view, err := h.Service.DataSources.Get(c.Request().Context(), clusterID, id)
+	if err != nil {
+		return err
+	}
+	return list(c, h, "gatewayClusters/datasources/users", dataSource(&view).Users)
+}
+
+// DataSourceUserRequest names a principal by identifier (object id) or e-mail address.
+type DataSourceUserRequest struct {
+	DatasourceAccessRight *Right    `json:"datasourceAccessRight" required:"true" validate:"required" swaggertype:"string" enums:"Read,ReadOverrideEffectiveIdentity"`
+	Identifier            *ID       `json:"identifier" swaggertype:"string" format:"uuid"`
+	EmailAddress          string    `json:"emailAddress"`
+	DisplayName           string    `json:"displayName"`
+	PrincipalType         *Kind     `json:"principalType" swaggertype:"string" enums:"User,App,Group"`
+	Role                  *UserRole `json:"role" swaggertype:"string" enums:"Owner,UserWithReshare,User"`
+}
+
+// PutDataSourceUser gives a principal a role on a data source.
+//
+//	@Summary	Add a user to a data source
+//	@Tags		data sources
+//	@Accept		json
+//	@Produce	json
+//	@Security	oauth2
+//	@Param		cluster		path	string					true	"cluster id"		Format(uuid)
+//	@Param		dataSource	path	string					true	"data source id"	Format(uuid)
+//	@Param		body		body	DataSourceUserRequest	true	"who and which right"
+//	@Success	200
+//	@Failure	400,401,403,404,413	{object}	ErrorResponse
+//	@Router		/v2.0/myorg/gatewayClusters/{cluster}/datasources/{dataSource}/users [post]
+func (h *Handlers) PutDataSourceUser(c echo.Context) error {
+	var r DataSourceUserRequest
+	if err := rest.Decode(c, &r, "objectId", "profile"); err != nil {
+		return err
+	}
+	n := service.NewDataSourceUser{Email: r.EmailAddress, Right: r.DatasourceAccessRight.Value, Role: gateway.DataSourceReader}
+	if r.Identifier != nil {
+		n.PrincipalID = r.Identifier.Value
+	}
+	if r.Role != nil {
+		n.Role = r.Role.Value
+	}
+	clusterID, id, err := sourceIDs(c)
+	if err != nil {
+		return err
+	}
+	if err := h.Service.DataSources.PutUser(c.Request().Context(), rest.Caller(c), clusterID, id, n); err != nil {
+		return err
+	}
+	return c.NoContent(http.StatusOK)
+}
+
+// DeleteDataSourceUser takes a principal's role on a data source away.
+//
+//	@Summary	Remove a user from a data source
+//	@Tags		data sources
+//	@Produce	json
+//	@Security	oauth2
+//	@Param		cluster		path	string	true	"cluster id"		Format(uuid)
+//	@Param		dataSource	path	string	true	"data source id"	Format(uuid)
+//	@Param		user		path	string	true	"object id or e-mail address"
+//	@Success	200
+//	@Failure	400,401,403,404	{object}	ErrorResponse
+//	@Router		/v2.0/myorg/gatewayClusters/{cluster}/datasources/{dataSource}/users/{user} [delete]
+func (h *Handlers) DeleteDataSourceUser(c echo.Context) error {
+	clusterID, id, err := sourceIDs(c)
+	if err != nil {
+		return err
+	}
+	if err := h.Service.DataSources.DeleteUser(c.Request().Context(), rest.Caller(c), clusterID, id, rest.Param(c, "user")); err != nil {
+		return err
+	}
+	return c.NoContent(http.StatusOK)
+}

@@ -1,0 +1,303 @@
+package powerbi
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/labstack/echo/v4"
+
+	"comporta/api/rest"
+	"comporta/service"
+	"comporta/service/gateway"
+)
+
+// Headers and trailers of an answer.
+const (
+	headerMemberID   = "X-Gateway-Member-Id"
+	headerMemberName = "X-Gateway-Member-Name"
+	headerAttempts   = "X-Gateway-Attempts"
+	headerUpstream   = "X-Gateway-Upstream-Status"
+	trailerRows      = "X-Gateway-Rows"
+	trailerTruncated = "X-Gateway-Truncated"
+	trailerError     = "X-Gateway-Error"
+)
+
+// copyBuffer is how much of an answer is in hand at once.
+const copyBuffer = 64 << 10
+
+var copyBuffers = sync.Pool{New: func() any { b := make([]byte, copyBuffer); return &b }}
+
+// DispatchRequest is a request to a data source: query for databases and files, http for web kinds.
+type DispatchRequest struct {
+	DatasourceID   *ID           `json:"datasourceId" required:"true" validate:"required" swaggertype:"string" format:"uuid"`
+	Query          *QueryRequest `json:"query"`
+	HTTP           *HTTPRequest  `json:"http"`
+	TimeoutSeconds *int          `json:"timeoutSeconds" default:"300"`
+	// ReadOnly runs in a read-only transaction and lets the service try another member; true when left out.
+	ReadOnly *bool `json:"readOnly" default:"true"`
+}
+
+// QueryRequest is a statement. Parameters are positional, with the database's own placeholders.
+type QueryRequest struct {
+	Text       string `json:"text" example:"select 1"`
+	Parameters []any  `json:"parameters" swaggertype:"array,string"`
+	// MaxRows ends the answer after so many rows; 0 is all.
+	MaxRows int64 `json:"maxRows"`
+}
+
+// HTTPRequest is a request to a web data source; path is below the registered address.
+type HTTPRequest struct {
+	Method  string            `json:"method" example:"GET"`
+	Path    string            `json:"path" example:"/items"`
+	Headers map[string]string `json:"headers"`
+	Body    string            `json:"body"`
+}
+
+func (r *DispatchRequest) request(cluster gateway.ID, format gateway.Format) (service.Request, error) {
+	q := service.Request{ClusterID: cluster, DataSourceID: r.DatasourceID.Value, ReadOnly: r.ReadOnly == nil || *r.ReadOnly, Format: format}
+	if r.TimeoutSeconds != nil {
+		if *r.TimeoutSeconds < 1 || *r.TimeoutSeconds > 1<<30 {
+			return q, gateway.Errorf(gateway.CodeInvalid, "timeoutSeconds must be at least 1.")
+		}
+		q.Timeout = time.Duration(*r.TimeoutSeconds) * time.Second
+	}
+	if r.Query != nil {
+		q.Query = &gateway.Query{Text: r.Query.Text, Parameters: r.Query.Parameters, MaxRows: r.Query.MaxRows}
+	}
+	if r.HTTP != nil {
+		q.HTTP = &gateway.HTTPCall{Method: r.HTTP.Method, Path: r.HTTP.Path, Headers: r.HTTP.Headers, Body: r.HTTP.Body}
+	}
+	return q, nil
+}
+
+// Dispatch routes a request to a member and streams the answer back.
+//
+//	@Summary		Send a request to a data source
+//	@Description	Accept chooses application/json (columns with types, then rows), application/x-ndjson (an object per row) or text/csv. X-Gateway-Member-Id, -Member-Name and -Attempts say who served it. An answer that breaks after its first byte is left unfinished and carries the trailer X-Gateway-Error. Web kinds answer with the status and body of the web server.
+//	@Tags			dispatch
+//	@Accept			json
+//	@Produce		json,application/x-ndjson,text/csv
+//	@Security		oauth2
+//	@Param			cluster	path		string			true	"cluster id"	Format(uuid)
+//	@Param			body	body		DispatchRequest	true	"the request"
+//	@Success		200		{object}	object
+//	@Failure		400,401,403,404,406,413,429,502,503,504	{object}	ErrorResponse
+//	@Router			/v2.0/myorg/gatewayClusters/{cluster}/dispatch [post]
+func (h *Handlers) Dispatch(c echo.Context) error {
+	format, err := formatOf(c.Request().Header.Get("Accept"))
+	if err != nil {
+		return err
+	}
+	var r DispatchRequest
+	if err := rest.Decode(c, &r); err != nil {
+		return err
+	}
+	id, err := rest.ID(c, rest.ParamCluster)
+	if err != nil {
+		return err
+	}
+	q, err := r.request(id, format)
+	if err != nil {
+		return err
+	}
+	response, err := h.Service.Dispatcher.Dispatch(c.Request().Context(), rest.Caller(c), q)
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	return stream(c, response)
+}
+
+// stream passes the answer on as it comes.
+func stream(c echo.Context, r *service.Response) error {
+	w := c.Response()
+	header(w.Header(), r)
+	status := http.StatusOK
+	if r.UpstreamStatus != 0 {
+		status = r.UpstreamStatus
+		w.Header().Set(headerUpstream, strconv.Itoa(status))
+	}
+	if r.Length < 0 {
+		w.Header().Set("Trailer", trailerRows+", "+trailerTruncated+", "+trailerError)
+	}
+	w.WriteHeader(status)
+	err := copyBody(w, r.Body)
+	if err == nil {
+		if r.Length < 0 {
+			s := r.Summary()
+			w.Header().Set(trailerRows, strconv.FormatInt(s.Rows, 10))
+			w.Header().Set(trailerTruncated, strconv.FormatBool(s.Truncated))
+		}
+		return nil
+	}
+	return breakOff(w, r, err)
+}
+
+func header(h http.Header, r *service.Response) {
+	h.Set("Content-Type", r.ContentType)
+	h.Set(headerMemberID, r.MemberID.String())
+	h.Set(headerMemberName, url.PathEscape(r.MemberName))
+	h.Set(headerAttempts, strconv.Itoa(r.Attempts))
+	h.Set("Cache-Control", "no-store")
+	h.Set("X-Content-Type-Options", "nosniff")
+	if r.Length >= 0 {
+		h.Set("Content-Length", strconv.FormatInt(r.Length, 10))
+	}
+}
+
+// copyBody copies with one buffer and hands on at once what is less than a buffer full: then the member had no more at hand.
+func copyBody(w *echo.Response, body io.Reader) error {
+	buffer := copyBuffers.Get().(*[]byte)
+	defer copyBuffers.Put(buffer)
+	for {
+		n, err := body.Read(*buffer)
+		if n > 0 {
+			if _, e := w.Write((*buffer)[:n]); e != nil {
+				return gateway.Wrap(gateway.CodeClientGone, e, "The caller went away.")
+			}
+			if n < len(*buffer) && err == nil {
+				w.Flush()
+			}
+		}
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// breakOff ends an answer visibly broken (docs/adr/0003). Where the member could still mark the document, a trailer carries the reason;
+// where the tunnel broke, or the length was promised, the connection is cut.
+func breakOff(w *echo.Response, r *service.Response, err error) error {
+	var e *gateway.Error
+	if !errors.As(err, &e) || e.Code == gateway.CodeClientGone || e.Code == gateway.CodeBroken || r.Length >= 0 {
+		panic(http.ErrAbortHandler)
+	}
+	message := strings.Map(func(c rune) rune {
+		if c < ' ' || c > '~' {
+			return '?'
+		}
+		return c
+	}, e.Message)
+	w.Header().Set(trailerError, string(e.Code)+": "+message)
+	return nil
+}
+
+// formatOf picks the answer's format from an Accept header: the one with the highest q; JSON when any will do.
+func formatOf(accept string) (gateway.Format, error) {
+	best, bestQ := gateway.FormatJSON, -1.0
+	if strings.TrimSpace(accept) == "" {
+		return best, nil
+	}
+	for _, part := range strings.Split(accept, ",") {
+		name, parameters, _ := strings.Cut(part, ";")
+		q := quality(parameters)
+		format, ok := formats[strings.ToLower(strings.TrimSpace(name))]
+		if ok && q > bestQ && q > 0 {
+			best, bestQ = format, q
+		}
+	}
+	if bestQ < 0 {
+		return "", gateway.Errorf(rest.CodeNotAcceptable, "The answer comes as application/json, application/x-ndjson or text/csv.")
+	}
+	return best, nil
+}
+
+var formats = map[string]gateway.Format{
+	"*/*": gateway.FormatJSON, "application/*": gateway.FormatJSON, "application/json": gateway.FormatJSON,
+	"application/x-ndjson": gateway.FormatNDJSON, "application/ndjson": gateway.FormatNDJSON, "application/jsonl": gateway.FormatNDJSON,
+	"text/csv": gateway.FormatCSV, "text/*": gateway.FormatCSV,
+}
+
+func quality(parameters string) float64 {
+	for _, p := range strings.Split(parameters, ";") {
+		if name, value, ok := strings.Cut(strings.TrimSpace(p), "="); ok && strings.EqualFold(name, "q") {
+			if q, err := strconv.ParseFloat(value, 64); err == nil {
+				return q
+			}
+		}
+	}
+	return 1
+}
+
+// RouteRequest names the data source that a dispatch would go to; it may be left out.
+type RouteRequest struct {
+	DatasourceID *ID `json:"datasourceId" swaggertype:"string" format:"uuid"`
+}
+
+// RoutePlan is the plan that a dispatch would follow now.
+type RoutePlan struct {
+	ClusterID     gateway.ID `json:"clusterId"`
+	LoadBalancing string     `json:"loadBalancingSelectorType"`
+	// Available says whether any member would take the request.
+	Available bool        `json:"available"`
+	ErrorCode string      `json:"errorCode,omitempty"`
+	Message   string      `json:"message,omitempty"`
+	Waiting   int         `json:"waitingRequests"`
+	Members   []RouteStep `json:"members"`
+}
+
+// RouteStep is one member of the plan.
+type RouteStep struct {
+	MemberGatewayID gateway.ID `json:"memberGatewayId"`
+	GatewayName     string     `json:"gatewayName"`
+	// Position counts from 1; 0 means that the member is not in the plan.
+	Position        int    `json:"position"`
+	Reason          string `json:"reason" enums:"available,disabled,draining,offline,cpu,memory,concurrency"`
+	Message         string `json:"message"`
+	RunningRequests int    `json:"runningRequests"`
+	Load            Load   `json:"load"`
+}
+
+// Route answers the plan and sends nothing.
+//
+//	@Summary		Show the plan that a dispatch would follow now
+//	@Description	Every member with the reason why it is in the plan or not. Sends nothing. The body may be empty.
+//	@Tags			dispatch
+//	@Accept			json
+//	@Produce		json
+//	@Security		oauth2
+//	@Param			cluster	path		string			true	"cluster id"	Format(uuid)
+//	@Param			body	body		RouteRequest	false	"the data source"
+//	@Success		200		{object}	RoutePlan
+//	@Failure		400,401,404,413	{object}	ErrorResponse
+//	@Router			/v2.0/myorg/gatewayClusters/{cluster}/route [post]
+func (h *Handlers) Route(c echo.Context) error {
+	var r RouteRequest
+	if c.Request().ContentLength != 0 {
+		if err := rest.Decode(c, &r, "query", "http", "timeoutSeconds", "readOnly"); err != nil {
+			return err
+		}
+	}
+	id, err := rest.ID(c, rest.ParamCluster)
+	if err != nil {
+		return err
+	}
+	if r.DatasourceID != nil {
+		on := service.Target{Cluster: id, DataSource: r.DatasourceID.Value}
+		if err := h.Service.Access.Check(c.Request().Context(), rest.Caller(c), service.UseDataSource, on); err != nil {
+			return err
+		}
+	}
+	steps, mode, refusal, err := h.Service.Dispatcher.Route(c.Request().Context(), id)
+	if err != nil {
+		return err
+	}
+	plan := RoutePlan{ClusterID: id, LoadBalancing: modeWord(mode), Available: refusal == nil, Waiting: h.Service.Dispatcher.Waiting(id), Members: make([]RouteStep, len(steps))}
+	if refusal != nil {
+		plan.ErrorCode, plan.Message = string(refusal.Code), refusal.Message
+	}
+	for i, s := range steps {
+		plan.Members[i] = RouteStep{MemberGatewayID: s.Member.ID, GatewayName: s.Member.Name, Position: s.Position, Reason: s.Reason.String(), Message: s.Reason.Text(),
+			RunningRequests: s.Presence.InFlight, Load: Load{percent(s.Presence.Load.CPU), percent(s.Presence.Load.Memory)}}
+	}
+	return c.JSON(http.StatusOK, plan)
+}

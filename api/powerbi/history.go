@@ -1,0 +1,234 @@
+package powerbi
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/labstack/echo/v4"
+
+	"comporta/api/rest"
+	"comporta/service"
+	"comporta/service/gateway"
+)
+
+// How many audit entries and records one answer holds.
+const (
+	auditPage   = 1000
+	recordsPage = 1000
+)
+
+// AuditEvent is one change: who, what, from where, before and after without secrets.
+type AuditEvent struct {
+	ID         gateway.ID      `json:"id"`
+	At         time.Time       `json:"at"`
+	CallerID   gateway.ID      `json:"callerId"`
+	Caller     string          `json:"caller"`
+	From       string          `json:"from"`
+	RequestID  string          `json:"requestId"`
+	Action     string          `json:"action" example:"cluster.update"`
+	Kind       string          `json:"kind"`
+	ResourceID gateway.ID      `json:"resourceId"`
+	ClusterID  gateway.ID      `json:"clusterId"`
+	Before     json.RawMessage `json:"before,omitempty" swaggertype:"object"`
+	After      json.RawMessage `json:"after,omitempty" swaggertype:"object"`
+}
+
+// AuditList is one page of the audit log; both continuations are absent on the last one.
+type AuditList struct {
+	Context           string       `json:"@odata.context"`
+	Value             []AuditEvent `json:"value"`
+	ContinuationToken string       `json:"continuationToken,omitempty"`
+	ContinuationURI   string       `json:"continuationUri,omitempty"`
+}
+
+func auditEvent(e gateway.AuditEntry) AuditEvent {
+	return AuditEvent{e.ID, e.At, e.CallerID, e.Caller, e.From, e.RequestID, e.Action, e.Kind, e.ResourceID, e.ClusterID, raw(e.Before), raw(e.After)}
+}
+
+func raw(text string) json.RawMessage {
+	if text == "" {
+		return nil
+	}
+	return json.RawMessage(text)
+}
+
+// ListAudit lists the audit log, oldest first.
+//
+//	@Summary		Audit log
+//	@Description	Every change, oldest first, a thousand at a time. With Accept: application/x-ndjson all that match, one per line.
+//	@Tags			history
+//	@Produce		json,application/x-ndjson
+//	@Security		oauth2
+//	@Param			clusterId			query		string	false	"only of this cluster"
+//	@Param			callerId			query		string	false	"only by this principal"
+//	@Param			resourceId			query		string	false	"only of this entity"
+//	@Param			action				query		string	false	"only this action"
+//	@Param			since				query		string	false	"RFC 3339, included"
+//	@Param			until				query		string	false	"RFC 3339, excluded"
+//	@Param			continuationToken	query		string	false	"from the page before"
+//	@Success		200					{object}	AuditList
+//	@Failure		400,401,403			{object}	ErrorResponse
+//	@Router			/v2.0/myorg/auditEvents [get]
+func (h *Handlers) ListAudit(c echo.Context) error {
+	f, err := auditFilter(c)
+	if err != nil {
+		return err
+	}
+	if strings.Contains(c.Request().Header.Get("Accept"), "ndjson") {
+		return h.exportAudit(c, f)
+	}
+	entries, err := h.Service.History.Audit(c.Request().Context(), f)
+	if err != nil {
+		return err
+	}
+	page := AuditList{Context: h.context("auditEvents"), Value: make([]AuditEvent, len(entries))}
+	for i, e := range entries {
+		page.Value[i] = auditEvent(e)
+	}
+	if len(entries) == f.Limit {
+		page.ContinuationToken = tokenAfter(entries[len(entries)-1])
+		q := c.QueryParams()
+		q.Set("continuationToken", page.ContinuationToken)
+		page.ContinuationURI = h.PublicURL + "/v2.0/myorg/auditEvents?" + q.Encode()
+	}
+	return c.JSON(http.StatusOK, page)
+}
+
+// exportAudit streams everything that matches, page by page.
+func (h *Handlers) exportAudit(c echo.Context, f service.AuditFilter) error {
+	w := c.Response()
+	w.Header().Set("Content-Type", string(gateway.FormatNDJSON))
+	for first := true; ; first = false {
+		entries, err := h.Service.History.Audit(c.Request().Context(), f)
+		if err != nil && first {
+			return err
+		}
+		if err != nil {
+			panic(http.ErrAbortHandler) // never a short success
+		}
+		lines := json.NewEncoder(w)
+		for _, e := range entries {
+			if err := lines.Encode(auditEvent(e)); err != nil {
+				return nil
+			}
+		}
+		if len(entries) < f.Limit {
+			return nil
+		}
+		last := entries[len(entries)-1]
+		f.After = service.After{At: last.At, ID: last.ID}
+	}
+}
+
+func auditFilter(c echo.Context) (f service.AuditFilter, err error) {
+	f.Limit, f.Action = auditPage, query(c, "action")
+	for name, id := range map[string]*gateway.ID{"clusterId": &f.ClusterID, "callerId": &f.CallerID, "resourceId": &f.ResourceID} {
+		if *id, err = idOf(c, name); err != nil {
+			return f, err
+		}
+	}
+	if f.Since, err = timeOf(c, "since"); err != nil {
+		return f, err
+	}
+	if f.Until, err = timeOf(c, "until"); err != nil {
+		return f, err
+	}
+	f.After, err = afterToken(query(c, "continuationToken"))
+	return f, err
+}
+
+func idOf(c echo.Context, name string) (gateway.ID, error) {
+	text := query(c, name)
+	if text == "" {
+		return "", nil
+	}
+	id, ok := gateway.ParseID(text)
+	if !ok {
+		return "", gateway.Errorf(gateway.CodeInvalid, "%s must be an id (a GUID).", name)
+	}
+	return id, nil
+}
+
+// tokenAfter says where the next page begins; to clients it is opaque.
+func tokenAfter(e gateway.AuditEntry) string {
+	return base64.RawURLEncoding.EncodeToString([]byte(strconv.FormatInt(e.At.UnixMicro(), 10) + "," + e.ID.String()))
+}
+
+func afterToken(token string) (service.After, error) {
+	if token == "" {
+		return service.After{}, nil
+	}
+	text, err := base64.RawURLEncoding.DecodeString(token)
+	micros, id, ok := strings.Cut(string(text), ",")
+	at, numberErr := strconv.ParseInt(micros, 10, 64)
+	parsed, idOK := gateway.ParseID(id)
+	if err != nil || numberErr != nil || !ok || !idOK {
+		return service.After{}, gateway.Errorf(gateway.CodeContinuationToken, "The continuation token is not one that this service gave.")
+	}
+	return service.After{At: time.UnixMicro(at).UTC(), ID: parsed}, nil
+}
+
+// DispatchRecord is one dispatch, as it ended.
+type DispatchRecord struct {
+	ID              gateway.ID `json:"id"`
+	At              time.Time  `json:"at"`
+	RequestID       string     `json:"requestId"`
+	CallerID        gateway.ID `json:"callerId"`
+	MemberGatewayID gateway.ID `json:"memberGatewayId"`
+	DatasourceID    gateway.ID `json:"datasourceId"`
+	Milliseconds    float64    `json:"durationMilliseconds"`
+	Rows            int64      `json:"rows"`
+	Bytes           int64      `json:"bytes"`
+	Attempts        int        `json:"attempts"`
+	Outcome         string     `json:"outcome" example:"ok"`
+}
+
+// ListRecords lists a cluster's dispatch records, newest first.
+//
+//	@Summary	Dispatch records of a cluster
+//	@Tags		history
+//	@Produce	json
+//	@Security	oauth2
+//	@Param		cluster			path		string	true	"cluster id"	Format(uuid)
+//	@Param		memberGatewayId	query		string	false	"only of this member"
+//	@Param		datasourceId	query		string	false	"only to this data source"
+//	@Param		since			query		string	false	"RFC 3339"
+//	@Param		$top			query		int		false	"at most so many; 1000 is the most"
+//	@Success	200				{object}	List[DispatchRecord]
+//	@Failure	400,401,403,404	{object}	ErrorResponse
+//	@Router		/v2.0/myorg/gatewayClusters/{cluster}/dispatchRecords [get]
+func (h *Handlers) ListRecords(c echo.Context) error {
+	id, err := rest.ID(c, rest.ParamCluster)
+	if err != nil {
+		return err
+	}
+	f := service.RecordFilter{ClusterID: id}
+	if f.MemberID, err = idOf(c, "memberGatewayId"); err != nil {
+		return err
+	}
+	if f.DataSourceID, err = idOf(c, "datasourceId"); err != nil {
+		return err
+	}
+	if f.Since, err = timeOf(c, "since"); err != nil {
+		return err
+	}
+	if f.Limit, err = countOf(c, "$top"); err != nil {
+		return err
+	}
+	if f.Limit == 0 || f.Limit > recordsPage {
+		f.Limit = recordsPage
+	}
+	stored, err := h.Service.History.DispatchRecords(c.Request().Context(), f)
+	if err != nil {
+		return err
+	}
+	records := make([]DispatchRecord, len(stored))
+	for i, r := range stored {
+		records[i] = DispatchRecord{r.ID, r.At, r.RequestID, r.CallerID, r.MemberID, r.DataSourceID, float64(r.Duration.Microseconds()) / 1000, r.Rows, r.Bytes, r.Attempts, r.Outcome}
+	}
+	return list(c, h, "gatewayClusters/dispatchRecords", records)
+}

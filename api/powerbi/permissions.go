@@ -1,0 +1,102 @@
+package powerbi
+
+import (
+	"net/http"
+
+	"github.com/labstack/echo/v4"
+
+	"comporta/api/rest"
+	"comporta/service/gateway"
+)
+
+// PermissionRequest gives a principal a role on a cluster.
+type PermissionRequest struct {
+	// ID is the principal's object id.
+	ID   *ID   `json:"id" required:"true" validate:"required" swaggertype:"string" format:"uuid"`
+	Role *Role `json:"role" required:"true" validate:"required" swaggertype:"string" enums:"Admin,ConnectionCreator,ConnectionCreatorWithReshare"`
+	// AllowedDataSourceTypes are words or numbers; null means all, and must be null for an Admin.
+	AllowedDataSourceTypes []SourceType `json:"allowedDataSourceTypes" swaggertype:"array,string"`
+	TenantID               string       `json:"tenantId"`
+}
+
+// ListPermissions lists the permissions of a cluster.
+//
+//	@Summary	List the permissions of a cluster
+//	@Tags		permissions
+//	@Produce	json
+//	@Security	oauth2
+//	@Param		cluster	path		string	true	"cluster id"	Format(uuid)
+//	@Success	200		{object}	List[Permission]
+//	@Failure	401,404	{object}	ErrorResponse
+//	@Router		/v2.0/myorg/gatewayClusters/{cluster}/permissions [get]
+func (h *Handlers) ListPermissions(c echo.Context) error {
+	id, err := rest.ID(c, rest.ParamCluster)
+	if err != nil {
+		return err
+	}
+	view, err := h.Service.Clusters.Get(c.Request().Context(), id)
+	if err != nil {
+		return err
+	}
+	return list(c, h, "gatewayClusters/permissions", h.cluster(&view).Permissions)
+}
+
+// PutPermission gives a role.
+//
+//	@Summary	Give a principal a role on a cluster
+//	@Tags		permissions
+//	@Accept		json
+//	@Produce	json
+//	@Security	oauth2
+//	@Param		cluster	path	string				true	"cluster id"	Format(uuid)
+//	@Param		body	body	PermissionRequest	true	"who and which role"
+//	@Success	200
+//	@Failure	400,401,403,404,413	{object}	ErrorResponse
+//	@Router		/v2.0/myorg/gatewayClusters/{cluster}/permissions [post]
+func (h *Handlers) PutPermission(c echo.Context) error {
+	var r PermissionRequest
+	if err := rest.Decode(c, &r, "principalType", "principalDisplayName", "principalEmail", "clusterId", "allowedDataSources"); err != nil {
+		return err
+	}
+	id, err := rest.ID(c, rest.ParamCluster)
+	if err != nil {
+		return err
+	}
+	p := gateway.Permission{ClusterID: id, PrincipalID: r.ID.Value, Role: r.Role.Value}
+	for _, t := range r.AllowedDataSourceTypes {
+		p.AllowedTypes = append(p.AllowedTypes, t.Value)
+	}
+	if r.AllowedDataSourceTypes != nil && p.AllowedTypes == nil {
+		p.AllowedTypes = []gateway.DataSourceType{}
+	}
+	if err := h.Service.Clusters.PutPermission(c.Request().Context(), rest.Caller(c), p); err != nil {
+		return err
+	}
+	return c.NoContent(http.StatusOK)
+}
+
+// DeletePermission takes a role away.
+//
+//	@Summary	Take a principal's role on a cluster away
+//	@Tags		permissions
+//	@Produce	json
+//	@Security	oauth2
+//	@Param		cluster		path	string	true	"cluster id"				Format(uuid)
+//	@Param		principal	path	string	true	"the principal's object id"	Format(uuid)
+//	@Success	200
+//	@Failure	401,403,404	{object}	ErrorResponse
+//	@Router		/v2.0/myorg/gatewayClusters/{cluster}/permissions/{principal} [delete]
+func (h *Handlers) DeletePermission(c echo.Context) error {
+	id, err := rest.ID(c, rest.ParamCluster)
+	if err != nil {
+		return err
+	}
+	principal, err := rest.ID(c, "principal")
+	if err != nil {
+		return err
+	}
+	if err := h.Service.Clusters.DeletePermission(c.Request().Context(), rest.Caller(c), id, principal); err != nil {
+		return err
+	}
+	return c.NoContent(http.StatusOK)
+}

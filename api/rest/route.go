@@ -1,0 +1,70 @@
+package rest
+
+import (
+	"net/url"
+
+	"github.com/labstack/echo/v4"
+
+	"comporta/service"
+	"comporta/service/gateway"
+)
+
+// Style writes errors the way one surface does.
+type Style interface {
+	Error(c echo.Context, e *gateway.Error) error
+}
+
+// Route is one line of the route table. Authentication and permission are done from it, never in a handler.
+type Route struct {
+	Method, Path string
+	// Action is what the caller must be allowed to do to the entities that the path names by {cluster} and {dataSource}. It is "" for a
+	// public route only.
+	Action service.Action
+	// Public routes need no token.
+	Public  bool
+	Style   Style
+	Handler echo.HandlerFunc
+	// Hidden routes are aliases that the API description leaves out.
+	Hidden bool
+}
+
+// Names of path parameters that the permission check reads.
+const (
+	ParamCluster    = "cluster"
+	ParamDataSource = "dataSource"
+	ParamMember     = "member"
+)
+
+const callerKey = "comporta.caller"
+
+// SetCaller keeps who calls with the request.
+func SetCaller(c echo.Context, caller *gateway.Caller) { c.Set(callerKey, caller) }
+
+// Caller is who calls. On a public route it names nobody and carries the request id only.
+func Caller(c echo.Context) *gateway.Caller {
+	if caller, ok := c.Get(callerKey).(*gateway.Caller); ok {
+		return caller
+	}
+	return &gateway.Caller{RequestID: RequestID(c), From: c.RealIP()}
+}
+
+// RequestID is the id of this request, which every answer carries.
+func RequestID(c echo.Context) string { return c.Response().Header().Get("RequestId") }
+
+// ID reads a path parameter as an id. What is no GUID names nothing that exists, so it is the zero-effort form of "not found".
+func ID(c echo.Context, name string) (gateway.ID, error) {
+	id, ok := gateway.ParseID(Param(c, name))
+	if !ok {
+		return "", gateway.Errorf(gateway.CodeNotFound, "%q is not an id (a GUID).", Param(c, name))
+	}
+	return id, nil
+}
+
+// Param reads a path parameter, unescaped.
+func Param(c echo.Context, name string) string {
+	text := c.Param(name)
+	if plain, err := url.PathUnescape(text); err == nil {
+		return plain
+	}
+	return text
+}
