@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/ed25519"
+	"crypto/sha256"
 	"crypto/x509"
 	"encoding/json"
 	"errors"
@@ -139,6 +140,9 @@ func enrol(ctx context.Context, c *client, r JoinRequest) (*State, error) {
 	}
 	key := done.Key.key()
 	key.Modulus, key.Exponent, key.Sealed = done.Key.Modulus, done.Key.Exponent, done.Key.Sealed
+	// The service keeps the verifier's hash to itself; this machine has just proved that it knows the verifier.
+	hash := sha256.Sum256(secrets.Verifier)
+	key.VerifierHash = hash[:]
 	cluster, err := recovery.Open([]byte(r.RecoveryKey), key)
 	if err != nil {
 		return nil, fmt.Errorf("the cluster's key cannot be unsealed: %w", err)

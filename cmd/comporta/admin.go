@@ -1,0 +1,74 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+)
+
+// adminCmd is upkeep over the API: it can do nothing that the client id and secret may not do.
+type adminCmd struct {
+	Server string `default:"http://127.0.0.1:8085" placeholder:"URL" help:"The address of the service."`
+	CAFile string `name:"ca-file" placeholder:"FILE" help:"Trust the certificate authorities in this file (PEM) too."`
+	JSON   bool   `name:"json" help:"Print JSON instead of a table."`
+
+	Principals principalsCmd  `cmd:"" help:"Users, applications and groups."`
+	Clusters   clustersCmd    `cmd:"" help:"Clusters and their members."`
+	Datasource datasourceCmd  `cmd:"" help:"Data sources of a cluster."`
+	Encrypt    encryptCmd     `cmd:"" help:"Encrypt credentials with a cluster's public key and print the envelope."`
+	Query      queryCmd       `cmd:"" help:"Send a query to a data source and print the rows."`
+	Audit      auditCmd       `cmd:"" help:"Print the audit log."`
+	Policy     policyCmd      `cmd:"" help:"Show or set who may create clusters and join members."`
+	Recovery   recoveryKeyCmd `cmd:"" name:"recovery-key" help:"Change a cluster's recovery key."`
+}
+
+// client logs in with COMPORTA_CLIENT_ID and COMPORTA_CLIENT_SECRET.
+func (c *adminCmd) client(p *process) (*apiClient, error) {
+	id, secret, err := p.clientCredentials()
+	if err != nil {
+		return nil, err
+	}
+	h, err := httpClient(c.CAFile)
+	if err != nil {
+		return nil, err
+	}
+	return newAPIClient(h, c.Server, id, secret), nil
+}
+
+// show prints a list of objects as a table with these properties as columns, or as JSON.
+func (c *adminCmd) show(p *process, list []map[string]any, columns ...string) error {
+	if c.JSON {
+		return printJSON(p, list)
+	}
+	lines := make([][]string, len(list))
+	for i, object := range list {
+		for _, column := range columns {
+			lines[i] = append(lines[i], plainText(object[column]))
+		}
+	}
+	p.printf("%s", table(columns, lines))
+	return nil
+}
+
+func printJSON(p *process, v any) error {
+	e := json.NewEncoder(p.stdout)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	return e.Encode(v)
+}
+
+// plainText writes a value into a table's cell; a text from elsewhere must not move the cursor of a terminal.
+func plainText(v any) string {
+	switch v := v.(type) {
+	case nil:
+		return ""
+	case []any:
+		return fmt.Sprint(len(v))
+	}
+	return strings.Map(func(r rune) rune {
+		if r < ' ' || r == 0x7f {
+			return ' '
+		}
+		return r
+	}, fmt.Sprint(v))
+}

@@ -1,0 +1,4 @@
+package main
+
+// benchCmd generates load and measures.
+type benchCmd struct{}

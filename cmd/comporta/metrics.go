@@ -1,0 +1,60 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+)
+
+// metrics are the figures of one service. They name no principal, cluster or data source.
+type metrics struct {
+	registry *prometheus.Registry
+	requests *prometheus.CounterVec
+	seconds  *prometheus.HistogramVec
+	inFlight prometheus.Gauge
+}
+
+func (s *server) newMetrics() *metrics {
+	m := &metrics{
+		registry: prometheus.NewRegistry(),
+		requests: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "comporta_http_requests_total", Help: "Answered requests by method and status."}, []string{"method", "code"}),
+		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "comporta_http_request_seconds", Help: "Time from a request's header to its last byte.",
+			Buckets: []float64{.001, .005, .02, .1, .5, 2, 10, 60, 600}}, []string{"method"}),
+		inFlight: prometheus.NewGauge(prometheus.GaugeOpts{Name: "comporta_http_requests_in_flight", Help: "Requests being answered now."}),
+	}
+	online := prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "comporta_members_online", Help: "Members with a live tunnel to this process."},
+		func() float64 { return float64(len(s.tunnels.Online())) })
+	lost := prometheus.NewCounterFunc(prometheus.CounterOpts{Name: "comporta_history_lost_total", Help: "Dispatch records and load samples that could not be written."},
+		func() float64 { return float64(s.service.History.Lost()) })
+	m.registry.MustRegister(m.requests, m.seconds, m.inFlight, online, lost, collectors.NewGoCollector(),
+		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	return m
+}
+
+// measured counts what a handler answers. Without metrics it is the handler itself.
+func (m *metrics) measured(next http.Handler) http.Handler {
+	if m == nil {
+		return next
+	}
+	return promhttp.InstrumentHandlerInFlight(m.inFlight, promhttp.InstrumentHandlerCounter(m.requests, promhttp.InstrumentHandlerDuration(m.seconds, next)))
+}
+
+// startMetrics serves /metrics on its own address, if one was given.
+func (s *server) startMetrics(ctx context.Context) error {
+	if s.metrics == nil {
+		return nil
+	}
+	listener, err := listenTCP(ctx, s.cfg.MetricsListen)
+	if err != nil {
+		return fmt.Errorf("cannot listen on %s: %w; choose another --metrics-listen", s.cfg.MetricsListen, err)
+	}
+	mux := http.NewServeMux()
+	mux.Handle("GET /metrics", promhttp.HandlerFor(s.metrics.registry, promhttp.HandlerOpts{}))
+	s.serve(listener, mux, nil)
+	s.cfg.log.Info("serving metrics", "address", listener.Addr().String())
+	return nil
+}

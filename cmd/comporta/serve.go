@@ -1,0 +1,130 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/url"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// serveCmd holds the flags of the service.
+type serveCmd struct {
+	Data                  string        `placeholder:"DIR" help:"Keep the state in this folder (SQLite)."`
+	Database              string        `placeholder:"URL" help:"Keep the state in PostgreSQL: postgres://user@host/database. An address with a password comes from COMPORTA_DATABASE or --database-file."`
+	DatabaseFile          string        `placeholder:"FILE" help:"Read the address of the database from this file."`
+	Listen                string        `default:"127.0.0.1:8085" placeholder:"ADDRESS" help:"Where to listen; port 0 takes a free one."`
+	TLSCert               string        `name:"tls-cert" placeholder:"FILE" help:"Certificate chain for HTTPS (PEM). SIGHUP reads it and the key again."`
+	TLSKey                string        `name:"tls-key" placeholder:"FILE" help:"Its private key (PEM)."`
+	PublicURL             string        `name:"public-url" placeholder:"URL" help:"The address by which clients know the service; it stands in tokens and links. Default: the address listened on."`
+	AllowInsecureHTTP     bool          `name:"allow-insecure-http" help:"Listen in clear text although others can reach the address, because something in front of it speaks TLS."`
+	AllowPlainCredentials bool          `help:"Take data source credentials in plain text and seal them here."`
+	MetricsListen         string        `placeholder:"ADDRESS" help:"Serve Prometheus metrics at /metrics of this address; off by default."`
+	RateLimit             float64       `default:"0" placeholder:"N" help:"How many requests a second each caller may send; bursts of twice as many pass, 0 does not limit."`
+	TokenLifetime         time.Duration `default:"1h" help:"How long an access token is good, 1m to 24h."`
+	ShutdownTimeout       time.Duration `default:"30s" help:"How long running requests may take to finish on SIGTERM, up to 1h."`
+	TenantID              string        `name:"tenant-id" placeholder:"GUID" help:"The tenant's id, on the first start only; made when it is not given."`
+}
+
+// Validate returns everything that is wrong with the flags at once.
+func (c *serveCmd) Validate() error {
+	var problems []error
+	complain := func(bad bool, format string, args ...any) {
+		if bad {
+			problems = append(problems, fmt.Errorf(format, args...))
+		}
+	}
+	places := 0
+	for _, place := range []string{c.Data, c.Database, c.DatabaseFile} {
+		if place != "" {
+			places++
+		}
+	}
+	complain(places != 1, "say where the state lives, once: --data DIR, or --database postgres://…, or --database-file FILE")
+	complain((c.TLSCert == "") != (c.TLSKey == ""), "--tls-cert and --tls-key go together")
+	problems = append(problems, c.checkListen("--listen", c.Listen, c.TLSCert != ""))
+	if c.MetricsListen != "" {
+		problems = append(problems, c.checkListen("--metrics-listen", c.MetricsListen, false))
+	}
+	u, err := url.Parse(c.PublicURL)
+	complain(c.PublicURL != "" && (err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.RawQuery != "" || u.Fragment != ""),
+		"--public-url must be an address such as https://gateway.example.com")
+	complain(c.RateLimit < 0, "--rate-limit must not be negative")
+	complain(c.TokenLifetime < time.Minute || c.TokenLifetime > 24*time.Hour, "--token-lifetime must be between 1m and 24h")
+	complain(c.ShutdownTimeout < 0 || c.ShutdownTimeout > time.Hour, "--shutdown-timeout must be between 0 and 1h")
+	return errors.Join(problems...)
+}
+
+// checkListen refuses an address that others can reach in clear text.
+func (c *serveCmd) checkListen(flag, address string, encrypted bool) error {
+	host, port, err := net.SplitHostPort(address)
+	if err != nil || port == "" {
+		return fmt.Errorf("%s must be HOST:PORT, such as 127.0.0.1:8085", flag)
+	}
+	if encrypted || c.AllowInsecureHTTP || isLoopback(host) {
+		return nil
+	}
+	return fmt.Errorf("%s %s can be reached from other machines and is in clear text, so tokens and secrets could be read on the way; "+
+		"give --tls-cert and --tls-key, listen on 127.0.0.1, or add --allow-insecure-http if something in front of it speaks TLS", flag, address)
+}
+
+func isLoopback(host string) bool {
+	ip := net.ParseIP(host)
+	return strings.EqualFold(host, "localhost") || ip != nil && ip.IsLoopback()
+}
+
+// databaseURL is the address of the database, "" for SQLite. One with a password must not stand on the command line, where every user
+// of the machine can read it.
+func (c *serveCmd) databaseURL(p *process) (string, error) {
+	if c.DatabaseFile != "" {
+		return readSecretFile("database address", c.DatabaseFile)
+	}
+	if u, err := url.Parse(c.Database); err == nil && p.given("database") {
+		if _, has := u.User.Password(); has || u.Query().Has("password") {
+			return "", usagef("a password must not stand on the command line; put the address into COMPORTA_DATABASE or a file named by --database-file")
+		}
+	}
+	return c.Database, nil
+}
+
+// Run serves until ctx ends, and then stops in order.
+func (c *serveCmd) Run(ctx context.Context, p *process, log *slog.Logger) error {
+	database, err := c.databaseURL(p)
+	if err != nil {
+		return err
+	}
+	s, err := startServer(ctx, serverConfig{serveCmd: *c, databaseURL: database, log: log,
+		adminID: p.env["COMPORTA_ADMIN_ID"], adminSecret: p.env["COMPORTA_ADMIN_SECRET"]})
+	if err != nil {
+		return err
+	}
+	if s.first.Created && s.first.Secret != "" {
+		p.printf("This is the first start. The administrator's application, shown this once; keep it:\n  client id      %s\n  client secret  %s\n  tenant id      %s\n",
+			s.first.ID, s.first.Secret, s.service.Access.TenantID())
+	}
+	p.printf("listening on %s\n", s.address)
+	hangup := make(chan os.Signal, 1)
+	signal.Notify(hangup, syscall.SIGHUP)
+	defer signal.Stop(hangup)
+	var failed error
+	for running := true; running; {
+		select {
+		case <-ctx.Done():
+			running = false
+		case failed = <-s.failed:
+			running = false
+		case <-hangup:
+			s.reload()
+		}
+	}
+	log.Info("stopping: no new requests, running ones finish", "within", c.ShutdownTimeout)
+	stopping, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.ShutdownTimeout)
+	defer cancel()
+	return errors.Join(failed, s.shutdown(stopping))
+}
