@@ -231,6 +231,8 @@ func TestARollingRestartFailsNothing(t *testing.T) {
 		for m, state := range states {
 			running[m].stop()
 			running[m] = w.run(state, m)
+			before := sent.Load()
+			w.eventually("writes go on", func() bool { return sent.Load() > before+20 })
 		}
 	}
 	close(stop)

@@ -114,7 +114,7 @@ func (c *Connectors) Probe(ctx context.Context, task *gateway.Task, creds gatewa
 		return nil
 	}
 	if ctx.Err() == nil && bounded.Err() != nil {
-		return gateway.Errorf(gateway.CodeDataSourceAccess, "The data source did not answer within %d seconds.", probeTimeout/time.Second)
+		return withUnderlying(gateway.Errorf(gateway.CodeDataSourceAccess, "The data source did not answer within %d seconds.", probeTimeout/time.Second))
 	}
 	return c.failure(ctx, task, creds, err)
 }
@@ -167,8 +167,17 @@ func (c *Connectors) failure(ctx context.Context, task *gateway.Task, creds gate
 			err = ended
 		}
 	}
-	e := gateway.AsError(err)
+	e := withUnderlying(gateway.AsError(err))
 	hideSecrets(e, creds)
 	c.log.Debug("data source request failed", "request", task.RequestID, "dataSource", task.DataSource.ID.String(), "code", string(e.Code), "error", e)
 	return e
+}
+
+// withUnderlying sees to it that a data source's failure carries a message among its details, where clients of status calls look for it.
+func withUnderlying(e *gateway.Error) *gateway.Error {
+	has := slices.ContainsFunc(e.Details, func(d gateway.Detail) bool { return d.Code == gateway.DetailUnderlyingMessage })
+	if has || e.Code != gateway.CodeDataSourceAccess && e.Code != gateway.CodeQuery {
+		return e
+	}
+	return e.With(gateway.DetailUnderlyingMessage, e.Message)
 }
