@@ -40,9 +40,8 @@ func tryHints(t *testing.T, out, survivor string) {
 	if len(hints) != 5 {
 		t.Fatalf("want five hints, got %d", len(hints))
 	}
-	if _, err := exec.LookPath("curl"); err != nil {
-		t.Skip("curl is absent")
-	}
+	_, err := exec.LookPath("curl")
+	need(t, "curl", err)
 	script := hints[0][1] + hints[1][1] + hints[2][1] + "curl -s -f -o /dev/null " + hints[4][1]
 	got, err := exec.CommandContext(deadline(t), "bash", "-ec", script).CombinedOutput()
 	if err != nil {
@@ -53,15 +52,14 @@ func tryHints(t *testing.T, out, survivor string) {
 			t.Errorf("the printed commands do not give %q:\n%s", want, got)
 		}
 	}
-	pwsh, err := exec.LookPath("pwsh")
-	if err != nil {
-		t.Log("pwsh is absent; its hint is not tried")
-		return
-	}
-	got, err = exec.CommandContext(deadline(t), pwsh, "-NoProfile", "-Command", hints[3][1]).CombinedOutput()
-	if err != nil || !strings.Contains(string(got), "Unreachable") {
-		t.Errorf("the PowerShell commands: %v\n%s", err, got)
-	}
+	t.Run("PowerShell", func(t *testing.T) {
+		pwsh, err := exec.LookPath("pwsh")
+		need(t, "pwsh", err)
+		got, err := exec.CommandContext(deadline(t), pwsh, "-NoProfile", "-Command", hints[3][1]).CombinedOutput()
+		if err != nil || !strings.Contains(string(got), "Unreachable") {
+			t.Errorf("the PowerShell commands: %v\n%s", err, got)
+		}
+	})
 }
 
 // A demo that keeps its folder finds everything again.
