@@ -19,7 +19,8 @@ const swaggerPath = "/swagger/"
 func (s *Server) table() []rest.Route {
 	routes := s.oauthRoutes()
 	routes = append(routes, s.plainRoutes()...)
-	return append(routes, s.powerbiRoutes()...)
+	routes = append(routes, s.powerbiRoutes()...)
+	return append(routes, s.v1Routes()...)
 }
 
 // styleOf picks the form of an error for a path that is no route.
@@ -144,6 +145,29 @@ func (s *Server) powerbiRoutes() []rest.Route {
 		routes = append(routes, r, mine)
 	}
 	return routes
+}
+
+// v1Routes are the older paths of the Power BI surface.
+func (s *Server) v1Routes() []rest.Route {
+	h := &powerbi.Handlers{Service: s.cfg.Service, PublicURL: s.cfg.PublicURL, Now: s.cfg.Now}
+	const clusters, one = "/v1.0/myorg/gateways", "/v1.0/myorg/gateways/{cluster}"
+	const sources, source = one + "/datasources", one + "/datasources/{dataSource}"
+	route := func(method, path string, action service.Action, handler echo.HandlerFunc) rest.Route {
+		return rest.Route{Method: method, Path: path, Action: action, Style: powerbi.Style{}, Handler: handler}
+	}
+	return []rest.Route{
+		route("GET", clusters, service.ListOwn, h.ListV1Gateways),
+		route("GET", one, service.SeeCluster, h.GetV1Gateway),
+		route("GET", sources, service.SeeCluster, h.ListV1DataSources),
+		route("POST", sources, service.CreateDataSource, h.CreateV1DataSource),
+		route("GET", source, service.SeeDataSource, h.GetV1DataSource),
+		route("PATCH", source, service.ManageDataSource, h.UpdateV1DataSource),
+		route("DELETE", source, service.ManageDataSource, h.DeleteV1DataSource),
+		route("GET", source+"/status", service.UseDataSource, h.GetV1DataSourceStatus),
+		route("GET", source+"/users", service.SeeDataSource, h.ListV1Users),
+		route("POST", source+"/users", service.ManageDataSource, h.PutV1User),
+		route("DELETE", source+"/users/{user}", service.ManageDataSource, h.DeleteV1User),
+	}
 }
 
 // home leads a person to what there is.

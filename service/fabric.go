@@ -1,0 +1,20 @@
+package service
+
+import (
+	"slices"
+
+	"comporta/service/gateway"
+)
+
+// notTheTest are codes that say nothing of the data source: the test itself was not made.
+var notTheTest = []gateway.Code{gateway.CodeNotFound, gateway.CodeForbidden, gateway.CodeInternal, gateway.CodeUnavailable, gateway.CodeClientGone}
+
+// ProbeFailure returns err when it is what a probe found out (nobody reachable, over a limit, no login), and nil when there is no error or
+// when the probe could not be made at all.
+func ProbeFailure(err error) *gateway.Error {
+	e := gateway.AsError(err)
+	if e == nil || slices.Contains(notTheTest, e.Code) {
+		return nil
+	}
+	return e
+}
