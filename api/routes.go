@@ -6,6 +6,7 @@ import (
 
 	"github.com/labstack/echo/v4"
 
+	"comporta/api/fabric"
 	"comporta/api/oauth"
 	"comporta/api/powerbi"
 	"comporta/api/rest"
@@ -20,13 +21,17 @@ func (s *Server) table() []rest.Route {
 	routes := s.oauthRoutes()
 	routes = append(routes, s.plainRoutes()...)
 	routes = append(routes, s.powerbiRoutes()...)
-	return append(routes, s.v1Routes()...)
+	routes = append(routes, s.v1Routes()...)
+	return append(routes, s.fabricRoutes()...)
 }
 
 // styleOf picks the form of an error for a path that is no route.
 func styleOf(path string) rest.Style {
 	if strings.Contains(path, "oauth2/") {
 		return oauth.Style{}
+	}
+	if strings.HasPrefix(path, "/v1/") {
+		return fabric.Style{}
 	}
 	return powerbi.Style{}
 }
@@ -167,6 +172,37 @@ func (s *Server) v1Routes() []rest.Route {
 		route("GET", source+"/users", service.SeeDataSource, h.ListV1Users),
 		route("POST", source+"/users", service.ManageDataSource, h.PutV1User),
 		route("DELETE", source+"/users/{user}", service.ManageDataSource, h.DeleteV1User),
+	}
+}
+
+// fabricRoutes are the Fabric surface.
+func (s *Server) fabricRoutes() []rest.Route {
+	h := &fabric.Handlers{Service: s.cfg.Service}
+	const clusters, one = "/v1/gateways", "/v1/gateways/{cluster}"
+	const member, role = one + "/members/{member}", one + "/roleAssignments/{principal}"
+	route := func(method, path string, action service.Action, handler echo.HandlerFunc) rest.Route {
+		return rest.Route{Method: method, Path: path, Action: action, Style: fabric.Style{Resource: fabric.Gateways}, Handler: handler}
+	}
+	return []rest.Route{
+		route("GET", clusters, service.ListOwn, h.ListGateways),
+		route("POST", clusters, service.Install, h.CreateGateway),
+		route("GET", one, service.SeeCluster, h.GetGateway),
+		route("PATCH", one, service.ManageCluster, h.UpdateGateway),
+		route("DELETE", one, service.ManageCluster, h.DeleteGateway),
+		route("POST", one+"/checkStatus", service.SeeCluster, h.CheckGateway),
+		route("POST", one+"/restart", service.ManageCluster, h.RestartGateway),
+		route("POST", one+"/shutdown", service.ManageCluster, h.RestartGateway),
+		route("GET", one+"/members", service.SeeCluster, h.ListMembers),
+		route("PATCH", member, service.ManageCluster, h.UpdateMember),
+		route("DELETE", member, service.ManageCluster, h.RemoveMember),
+		route("POST", member+"/checkStatus", service.SeeCluster, h.CheckMember),
+		route("GET", one+"/roleAssignments", service.SeeCluster, h.ListGatewayRoles),
+		route("POST", one+"/roleAssignments", service.ManageCluster, h.AddGatewayRole),
+		route("GET", role, service.SeeCluster, h.GetGatewayRole),
+		route("PATCH", role, service.ManageCluster, h.UpdateGatewayRole),
+		route("DELETE", role, service.ManageCluster, h.DeleteGatewayRole),
+		route("GET", "/v1/operations/{operation}", service.ListOwn, h.GetOperation),
+		route("GET", "/v1/operations/{operation}/result", service.ListOwn, h.GetOperation),
 	}
 }
 
