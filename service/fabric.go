@@ -18,3 +18,17 @@ func ProbeFailure(err error) *gateway.Error {
 	}
 	return e
 }
+
+// PageAfter cuts a list that stands in order of creation: at most limit entries after a place.
+func PageAfter[T any](list []T, after After, limit int, place func(*T) After) []T {
+	start := 0
+	for start < len(list) && !isAfter(place(&list[start]), after) {
+		start++
+	}
+	return list[start:min(len(list), start+limit)]
+}
+
+// isAfter compares places as the store orders them: by time, ties by id.
+func isAfter(a, b After) bool {
+	return a.At.After(b.At) || a.At.Equal(b.At) && a.ID > b.ID
+}

@@ -138,7 +138,7 @@ func TestGatewayRoles(t *testing.T) {
 	w.fails(token, "GET", one, "", 404, "EntityNotFound")
 	body := `{"principal":{"id":"` + other.String() + `","type":"ServicePrincipal"},"role":"ConnectionCreatorWithResharing"}`
 	v, header := w.call(w.token, "POST", roles, body, 201)
-	if v["id"] != other.String() || v["role"] != "ConnectionCreatorWithResharing" || keys(v["principal"].(map[string]any)) != "displayName id type" || !strings.HasSuffix(header.Get("Location"), roles+"/"+other.String()) {
+	if v["id"] != other.String() || v["role"] != "ConnectionCreatorWithResharing" || keys(v["principal"].(map[string]any)) != "displayName id type" || !strings.HasSuffix(header.Get("Location"), strings.ToLower(roles)+"/"+other.String()) {
 		t.Errorf("created: %v %v", v, header)
 	}
 	v, _ = w.call(token, "GET", roles, "", 200)
