@@ -22,7 +22,8 @@ func (s *Server) table() []rest.Route {
 	routes = append(routes, s.plainRoutes()...)
 	routes = append(routes, s.powerbiRoutes()...)
 	routes = append(routes, s.v1Routes()...)
-	return append(routes, s.fabricRoutes()...)
+	routes = append(routes, s.fabricRoutes()...)
+	return append(routes, s.connectionRoutes()...)
 }
 
 // styleOf picks the form of an error for a path that is no route.
@@ -203,6 +204,30 @@ func (s *Server) fabricRoutes() []rest.Route {
 		route("DELETE", role, service.ManageCluster, h.DeleteGatewayRole),
 		route("GET", "/v1/operations/{operation}", service.ListOwn, h.GetOperation),
 		route("GET", "/v1/operations/{operation}/result", service.ListOwn, h.GetOperation),
+	}
+}
+
+// connectionRoutes are the connections of the Fabric surface. A connection's path names no cluster, so the table lets in whoever has a token
+// (ListOwn), and Permitted asks for the action that stands beside each handler.
+func (s *Server) connectionRoutes() []rest.Route {
+	h := &fabric.Handlers{Service: s.cfg.Service}
+	const all, one, role = "/v1/connections", "/v1/connections/{connection}", "/v1/connections/{connection}/roleAssignments/{principal}"
+	route := func(method, path string, handler echo.HandlerFunc) rest.Route {
+		return rest.Route{Method: method, Path: path, Action: service.ListOwn, Style: fabric.Style{Resource: fabric.Connections}, Handler: handler}
+	}
+	return []rest.Route{
+		route("GET", all, h.ListConnections),
+		route("POST", all, h.CreateConnection), // the gateway stands in the body; the handler asks for CreateDataSource on it
+		route("GET", all+"/supportedConnectionTypes", h.ListConnectionTypes),
+		route("GET", one, h.Permitted(service.SeeDataSource, h.GetConnection)),
+		route("PATCH", one, h.Permitted(service.ManageDataSource, h.UpdateConnection)),
+		route("DELETE", one, h.Permitted(service.ManageDataSource, h.DeleteConnection)),
+		route("POST", one+"/testConnection", h.Permitted(service.UseDataSource, h.TestConnection)),
+		route("GET", one+"/roleAssignments", h.Permitted(service.SeeDataSource, h.ListConnectionRoles)),
+		route("POST", one+"/roleAssignments", h.Permitted(service.ManageDataSource, h.AddConnectionRole)),
+		route("GET", role, h.Permitted(service.SeeDataSource, h.GetConnectionRole)),
+		route("PATCH", role, h.Permitted(service.ManageDataSource, h.UpdateConnectionRole)),
+		route("DELETE", role, h.Permitted(service.ManageDataSource, h.DeleteConnectionRole)),
 	}
 }
 

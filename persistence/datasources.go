@@ -34,6 +34,11 @@ func (r *reader) DataSource(ctx context.Context, cluster, id gateway.ID) (gatewa
 	return one(ctx, r, s, scanDataSource, "data source", id)
 }
 
+func (r *reader) DataSourceCluster(ctx context.Context, id gateway.ID) (gateway.ID, error) {
+	s := from("cluster_id", "data_sources").where("id = ?", id)
+	return one(ctx, r, s, func(from row, cluster *gateway.ID) error { return from.Scan(cluster) }, "data source", id)
+}
+
 func (r *reader) DataSources(ctx context.Context, page Page, clusters ...gateway.ID) ([]gateway.DataSource, error) {
 	s := from(dataSourceColumns, "data_sources")
 	switch len(clusters) {

@@ -120,6 +120,8 @@ type MemberWriter interface {
 type DataSourceReader interface {
 	// DataSource finds one, and only within that cluster.
 	DataSource(ctx context.Context, cluster, id gateway.ID) (gateway.DataSource, error)
+	// DataSourceCluster finds the cluster that a data source stands on.
+	DataSourceCluster(ctx context.Context, id gateway.ID) (gateway.ID, error)
 	// DataSources lists those of the clusters, or of all clusters when none is named.
 	DataSources(ctx context.Context, page Page, clusters ...gateway.ID) ([]gateway.DataSource, error)
 	// DataSourceUsers lists the users of these data sources.
