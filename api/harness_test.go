@@ -74,6 +74,8 @@ func (envelopes) SealPlain(modulus, exponent []byte, plain string) (string, erro
 	return credential.Seal(credential.Public{Modulus: modulus, Exponent: exponent}, pairs, rand.Reader)
 }
 
+func limitRate(c *api.Config) { c.RatePerSecond = 1 }
+
 func newWorld(t *testing.T, change ...func(*api.Config)) *world {
 	t.Helper()
 	ctx := context.Background()

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/labstack/echo/v4"
@@ -62,6 +63,21 @@ func (s *Server) Handler() http.Handler { return s.echo }
 
 // Routes is the route table, for tests and for the description.
 func (s *Server) Routes() []rest.Route { return s.routes }
+
+// Registered lists method and path of what the router really has, for the test that nothing stands outside the table.
+func (s *Server) Registered() []string {
+	var list []string
+	for _, r := range s.echo.Routes() {
+		segments := strings.Split(r.Path, "/")
+		for i, segment := range segments {
+			if name, ok := strings.CutPrefix(segment, ":"); ok {
+				segments[i] = "{" + name + "}"
+			}
+		}
+		list = append(list, r.Method+" "+strings.Join(segments, "/"))
+	}
+	return list
+}
 
 // fail turns every error into the answer of the surface that was asked.
 func (s *Server) fail(err error, c echo.Context) {

@@ -77,7 +77,8 @@ type (
 		Name, Email           string
 		TenantAdmin, Disabled bool
 	}
-	auditSecret struct {
+	auditInstaller struct{ Type gateway.GatewayType }
+	auditSecret    struct {
 		SecretID gateway.ID
 		Label    string
 	}

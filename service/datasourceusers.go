@@ -2,7 +2,6 @@ package service
 
 import (
 	"context"
-	"fmt"
 
 	"comporta/persistence"
 	"comporta/service/gateway"
@@ -66,6 +65,6 @@ func (s *DataSources) DeleteUser(ctx context.Context, caller *gateway.Caller, cl
 		if err := tx.DeleteDataSourceUser(ctx, id, principal); err != nil {
 			return err
 		}
-		return s.audit(ctx, tx, caller, change{action: "datasource.user.delete", kind: "datasource", id: id, cluster: cluster, before: fmt.Sprint(principal)})
+		return s.audit(ctx, tx, caller, change{action: "datasource.user.delete", kind: "datasource", id: id, cluster: cluster, before: auditDataSourceUser{PrincipalID: principal}})
 	})
 }

@@ -2,6 +2,7 @@ package service
 
 import (
 	"context"
+	"time"
 
 	"comporta/service/gateway"
 )
@@ -46,7 +47,7 @@ func (s *Clusters) Status(ctx context.Context, id gateway.ID) (ClusterStatus, er
 		status.Version = p.CurrentVersion()
 	}
 	for i := range view.Members {
-		status.Problems = append(status.Problems, Problems(&view.Members[i])...)
+		status.Problems = append(status.Problems, s.Problems(&view.Members[i])...)
 	}
 	if status.MixedVersions {
 		status.Problems = append(status.Problems, MemberProblem{MemberID: id, MemberName: state.Cluster.Name, Code: codeMixedVersions,
@@ -55,8 +56,11 @@ func (s *Clusters) Status(ctx context.Context, id gateway.ID) (ClusterStatus, er
 	return status, nil
 }
 
+// settling is for how long after its connection a member's load may still be unknown: the use of a CPU takes two readings.
+const settling = 15 * time.Second
+
 // Problems lists what is wrong with one member.
-func Problems(m *MemberView) []MemberProblem {
+func (s *core) Problems(m *MemberView) []MemberProblem {
 	problem := func(code gateway.Code, message string) MemberProblem {
 		return MemberProblem{m.ID, m.Name, code, message}
 	}
@@ -69,7 +73,7 @@ func Problems(m *MemberView) []MemberProblem {
 		list = append(list, problem(gateway.CodeUnreachable, "Gateway is unreachable"))
 	case m.Draining || m.Presence.Draining:
 		list = append(list, problem(gateway.CodeDraining, "Gateway is draining"))
-	case !m.Presence.LoadAt.IsZero() && (!m.Presence.Load.CPU.Known || !m.Presence.Load.Memory.Known):
+	case !m.Presence.Since.IsZero() && s.Now().Sub(m.Presence.Since) > settling && (!m.Presence.Load.CPU.Known || !m.Presence.Load.Memory.Known):
 		list = append(list, problem(codeReadingUnknown, "The machine's CPU or memory use cannot be read, so it does not limit"))
 	}
 	return list

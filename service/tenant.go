@@ -178,7 +178,7 @@ func (t *Tenant) changeInstaller(ctx context.Context, tx persistence.Tx, caller 
 		if err != nil {
 			return err
 		}
-		return t.audit(ctx, tx, caller, change{action: "installer.remove", kind: "installer", id: id, before: kind})
+		return t.audit(ctx, tx, caller, change{action: "installer.remove", kind: "installer", id: id, before: auditInstaller{kind}})
 	}
 	if _, err := existingPrincipal(ctx, tx, id); err != nil {
 		return err
@@ -186,5 +186,5 @@ func (t *Tenant) changeInstaller(ctx context.Context, tx persistence.Tx, caller 
 	if err := tx.PutInstaller(ctx, gateway.Installer{PrincipalID: id, Type: kind, CreatedAt: tx.Now()}); err != nil {
 		return err
 	}
-	return t.audit(ctx, tx, caller, change{action: "installer.add", kind: "installer", id: id, after: kind})
+	return t.audit(ctx, tx, caller, change{action: "installer.add", kind: "installer", id: id, after: auditInstaller{kind}})
 }

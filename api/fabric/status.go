@@ -80,5 +80,5 @@ func (h *Handlers) CheckMember(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	return c.JSON(http.StatusOK, statusOf(m.Presence.Online, m.CurrentVersion(), false, service.Problems(&m)))
+	return c.JSON(http.StatusOK, statusOf(m.Presence.Online, m.CurrentVersion(), false, h.Service.Members.Problems(&m)))
 }

@@ -1,0 +1,184 @@
+package api_test
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/getkin/kin-openapi/openapi3"
+	"github.com/getkin/kin-openapi/openapi3filter"
+	"github.com/getkin/kin-openapi/routers"
+	"github.com/getkin/kin-openapi/routers/gorillamux"
+
+	"comporta/openapi"
+)
+
+// document is the served description, as something that answers can be checked against.
+func document(t *testing.T) (*openapi3.T, routers.Router) {
+	t.Helper()
+	doc, err := openapi3.NewLoader().LoadFromData(openapi.OpenAPI3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	doc.Servers = nil
+	router, err := gorillamux.NewRouter(doc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return doc, router
+}
+
+// The table and the document name the same routes.
+func TestTheDocumentNamesEveryRouteAndNoOther(t *testing.T) {
+	w := newWorld(t)
+	doc, _ := document(t)
+	documented := map[string]bool{}
+	for path, item := range doc.Paths.Map() {
+		for method := range item.Operations() {
+			documented[method+" "+path] = true
+		}
+	}
+	for _, r := range w.api.Routes() {
+		key := r.Method + " " + r.Path
+		if !r.Hidden && !documented[key] {
+			t.Errorf("%s is not documented", key)
+		}
+		delete(documented, key)
+	}
+	for key := range documented {
+		t.Errorf("%s is documented and is no route", key)
+	}
+}
+
+// checker sends requests and checks each answer against the document.
+type checker struct {
+	*world
+	router routers.Router
+	driven map[string]bool
+}
+
+// drive sends one request, checks the answer's shape, and returns the body.
+func (c *checker) drive(status int, method, path string, body any) string {
+	c.t.Helper()
+	resp := c.send(method, path, body)
+	text, err := io.ReadAll(resp.Body)
+	if err != nil || resp.StatusCode != status {
+		c.t.Errorf("%s %s: %d %s %v, want %d", method, path, resp.StatusCode, text, err, status)
+		return string(text)
+	}
+	req := resp.Request
+	req.URL.Scheme, req.URL.Host = "", ""
+	route, params, err := c.router.FindRoute(req)
+	if err != nil {
+		c.t.Errorf("%s %s is not in the document: %v", method, path, err)
+		return string(text)
+	}
+	c.driven[method+" "+route.Path] = true
+	input := &openapi3filter.ResponseValidationInput{
+		RequestValidationInput: &openapi3filter.RequestValidationInput{Request: req, PathParams: params, Route: route, Options: &openapi3filter.Options{AuthenticationFunc: openapi3filter.NoopAuthenticationFunc}},
+		Status:                 resp.StatusCode, Header: resp.Header, Body: io.NopCloser(bytes.NewReader(text)),
+		Options: &openapi3filter.Options{IncludeResponseStatus: true},
+	}
+	if err := openapi3filter.ValidateResponse(context.Background(), input); err != nil {
+		c.t.Errorf("%s %s: the answer is not what the document says: %v\n%s", method, path, err, text)
+	}
+	return string(text)
+}
+
+// field reads a property of a JSON answer without caring for the rest.
+func field(text, name string) string {
+	_, after, _ := strings.Cut(text, `"`+name+`":"`)
+	value, _, _ := strings.Cut(after, `"`)
+	return value
+}
+
+// Every documented route of the v2.0 surface is driven once with success, and its answer checked against the document.
+func TestEveryDocumentedRouteAnswersAsDocumented(t *testing.T) {
+	w := newWorld(t)
+	doc, router := document(t)
+	c := &checker{world: w, router: router, driven: map[string]bool{}}
+	w.joined()
+	c.tenant()
+	c.clusters()
+	c.dataSources()
+	for path, item := range doc.Paths.Map() {
+		for method := range item.Operations() {
+			if key := method + " " + path; !c.driven[key] && !strings.HasPrefix(path, "/oauth2") && !strings.HasPrefix(path, "/enrolment/complete") && drivenHere(path) {
+				t.Errorf("%s was not driven", key)
+			}
+		}
+	}
+}
+
+// drivenHere says which surfaces this test drives; the others have their own tests.
+func drivenHere(path string) bool {
+	return !strings.HasPrefix(path, "/v1/") && !strings.HasPrefix(path, "/v1.0/")
+}
+
+func (c *checker) tenant() {
+	c.drive(200, "GET", "//healthz", nil)
+	c.drive(200, "GET", "//readyz", nil)
+	c.drive(200, "GET", "//.well-known/openid-configuration", nil)
+	c.drive(200, "GET", "//.well-known/jwks.json", nil)
+	c.drive(200, "GET", "/gatewayPolicy", nil)
+	c.drive(200, "POST", "/gatewayPolicy", map[string]any{"resourceGatewayInstallPolicy": "Open"})
+	c.drive(200, "GET", "/gatewayRegions", nil)
+	app := field(c.drive(201, "POST", "/principals", map[string]any{"principalType": "App", "displayName": "app", "emailAddress": "a@example.com"}), "id")
+	c.drive(200, "GET", "/principals", nil)
+	c.drive(200, "GET", "/principals/"+app, nil)
+	c.drive(200, "PATCH", "/principals/"+app, map[string]any{"displayName": "renamed"})
+	secret := field(c.drive(201, "POST", "/principals/"+app+"/secrets", map[string]any{"label": "second", "lifetimeDays": 30}), "id")
+	c.drive(200, "GET", "/principals/"+app+"/secrets", nil)
+	c.drive(200, "DELETE", "/principals/"+app+"/secrets/"+secret, nil)
+	c.drive(200, "POST", "/gatewayInstallers", map[string]any{"ids": []string{app}, "operation": "Add", "gatewayType": "Resource"})
+	c.drive(200, "GET", "/gatewayInstallers?%24filter=type%20eq%20'Resource'", nil)
+	c.drive(200, "DELETE", "/principals/"+app, nil)
+	c.drive(200, "GET", "/auditEvents", nil)
+}
+
+func (c *checker) clusters() {
+	made := c.drive(201, "POST", "/gatewayClusters", map[string]any{"name": "second", "recoveryKey": recoveryKey})
+	id := field(made, "clusterId")
+	c.drive(200, "POST", "//enrolment/begin", map[string]any{"enrolmentToken": field(made, "enrolmentToken")})
+	one := "/gatewayClusters/" + id
+	c.drive(200, "GET", "/gatewayClusters?$expand=permissions,memberGateways", nil)
+	c.drive(200, "GET", one, nil)
+	c.drive(200, "GET", one+"/status", nil)
+	c.drive(200, "PATCH", one, map[string]any{"description": "x"})
+	c.drive(200, "POST", one+"/recoveryKey", map[string]any{"currentRecoveryKey": recoveryKey, "newRecoveryKey": "another long key"})
+	user := field(c.drive(201, "POST", "/principals", map[string]any{"principalType": "User", "displayName": "user", "emailAddress": "u@example.com"}), "id")
+	c.drive(200, "POST", one+"/permissions", map[string]any{"id": user, "role": "ConnectionCreator", "allowedDataSourceTypes": []any{"Sql", 12}})
+	c.drive(200, "GET", one+"/permissions", nil)
+	c.drive(200, "DELETE", one+"/permissions/"+user, nil)
+	member := field(c.drive(201, "POST", one+"/memberGateways", map[string]any{"name": "m2", "recoveryKey": "another long key"}), "memberGatewayId")
+	c.drive(200, "GET", one+"/memberGateways", nil)
+	c.drive(200, "GET", one+"/memberGateways/"+member, nil)
+	c.drive(200, "PATCH", one+"/memberGateways/"+member, map[string]any{"enabled": false})
+	c.drive(200, "GET", one+"/memberGateways/"+member+"/load", nil)
+	c.drive(200, "POST", one+"/memberGateways/"+member+"/promote", nil)
+	c.drive(200, "DELETE", one+"/memberGateways/"+id, nil)
+	c.drive(200, "DELETE", one, nil)
+	c.drive(404, "GET", one, nil)
+}
+
+func (c *checker) dataSources() {
+	one := "/gatewayClusters/" + c.cluster
+	id := c.source("db")
+	c.drive(201, "POST", one+"/datasources", map[string]any{"datasourceType": "PostgreSql", "datasourceName": "pg", "connectionDetails": `{"server":"a","database":"b"}`,
+		"credentialDetails": map[string]any{c.cluster: c.credentials()}})
+	source := one + "/datasources/" + id
+	c.drive(200, "GET", one+"/datasources?$expand=users", nil)
+	c.drive(200, "GET", source, nil)
+	c.drive(200, "GET", source+"/status", nil)
+	c.drive(200, "PATCH", source, map[string]any{"datasourceName": "renamed"})
+	c.drive(200, "PATCH", source+"/credentials", map[string]any{"credentialDetails": c.credentials()})
+	c.drive(200, "POST", source+"/users", map[string]any{"datasourceAccessRight": "ReadOverrideEffectiveIdentity", "emailAddress": "U@example.com"})
+	c.drive(200, "GET", source+"/users", nil)
+	c.drive(200, "DELETE", source+"/users/u@example.com", nil)
+	c.drive(200, "POST", one+"/dispatch", map[string]any{"datasourceId": id, "query": map[string]any{"text": ""}})
+	c.drive(200, "POST", one+"/route", map[string]any{"datasourceId": id})
+	c.drive(200, "GET", one+"/dispatchRecords", nil)
+	c.drive(200, "DELETE", source, nil)
+}
