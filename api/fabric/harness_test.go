@@ -41,7 +41,8 @@ type tunnels struct {
 }
 
 func (f *tunnels) Presence(id gateway.ID) gateway.Presence {
-	return gateway.Presence{Online: f.online && id != f.away, Version: "1.0"}
+	known := gateway.Reading{Percent: 1, Known: true}
+	return gateway.Presence{Online: f.online && id != f.away, Version: "1.0", Load: gateway.Load{CPU: known, Memory: known}}
 }
 func (f *tunnels) Configure(gateway.ID, gateway.MemberSettings) {}
 func (f *tunnels) Disconnect(gateway.ID, string)                {}
