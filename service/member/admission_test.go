@@ -2,11 +2,16 @@ package member
 
 import (
 	"context"
+	"errors"
 	"math/rand/v2"
+	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"pgregory.net/rapid"
 
 	"comporta/service/gateway"
 )
@@ -59,14 +64,18 @@ func TestLimitsGateAdmission(t *testing.T) {
 }
 
 func TestTheRefusalsHaveTheExactWords(t *testing.T) {
-	want := "The gateway you selected can't establish data source connections because it's exceeded the concurrency limit set by your gateway admin. " +
-		"Try again later, or ask your gateway admin to increase the limit."
-	a := testAdmission(&fixed{}, gateway.Limits{Concurrency: number(1)})
-	if _, refusal := a.admit(); refusal != nil {
-		t.Fatal(refusal)
-	}
-	if _, refusal := a.admit(); refusal == nil || refusal.Message != want {
-		t.Errorf("got %v", refusal)
+	for what, a := range map[string]*admission{
+		"CPU":         testAdmission(&fixed{cpu: known(50)}, gateway.Limits{CPU: number(50)}),
+		"memory":      testAdmission(&fixed{memory: known(50)}, gateway.Limits{Memory: number(50)}),
+		"concurrency": testAdmission(&fixed{}, gateway.Limits{Concurrency: number(1)}),
+	} {
+		a.admit0()
+		_, _ = a.admit() // takes the one place
+		want := "The gateway you selected can't establish data source connections because it's exceeded the " + what +
+			" limit set by your gateway admin. Try again later, or ask your gateway admin to increase the limit."
+		if _, refusal := a.admit(); refusal == nil || refusal.Message != want {
+			t.Errorf("got %v", refusal)
+		}
 	}
 }
 
@@ -123,19 +132,109 @@ func (a *admission) admit0() {
 	}
 }
 
-func TestDrainingTakesNothingAndSaysWhenItIsIdle(t *testing.T) {
+// Any order of arrivals and ends against a plain oracle: a place is refused only when all are taken, and never given twice.
+func TestPlacesAreGivenLikeAnOracleWould(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		places := rapid.IntRange(0, 5).Draw(t, "places")
+		a := testAdmission(&fixed{}, gateway.Limits{Concurrency: &places})
+		var held []func()
+		for range rapid.IntRange(0, 60).Draw(t, "steps") {
+			if len(held) > 0 && rapid.Bool().Draw(t, "end") {
+				i := rapid.IntRange(0, len(held)-1).Draw(t, "which")
+				held[i]()
+				held = slices.Delete(held, i, i+1)
+			} else if release, refusal := a.admit(); (refusal == nil) != (places == 0 || len(held) < places) {
+				t.Fatalf("%d of %d places taken, and the answer is %v", len(held), places, refusal)
+			} else if refusal == nil {
+				held = append(held, release)
+			} else if refusal.Code != gateway.CodeConcurrencyLimit {
+				t.Fatal(refusal)
+			}
+			if n := a.running.Load(); n != int64(len(held)) {
+				t.Fatalf("counted %d, running %d", n, len(held))
+			}
+		}
+	})
+}
+
+func TestDrainingTakesNothingAndWaitsForTheLast(t *testing.T) {
 	a := testAdmission(&fixed{}, gateway.Limits{})
-	release, _ := a.admit()
-	a.draining.Store(true)
+	first, _ := a.admit()
+	second, _ := a.admit()
+	announced := make(chan struct{}, 2)
+	ended := make(chan error, 2)
+	for range 2 { // whoever drains twice waits twice
+		go func() { ended <- a.drain(context.Background(), func() { announced <- struct{}{} }) }()
+		<-announced
+	}
 	if _, refusal := a.admit(); refusal == nil || refusal.Code != gateway.CodeDraining {
 		t.Errorf("got %v", refusal)
 	}
-	release()
+	first()
 	select {
-	case <-a.idle:
-	case <-time.After(10 * time.Second):
-		t.Error("nobody was told that the last request ended")
+	case <-ended:
+		t.Error("one still runs")
+	default:
 	}
+	second()
+	for range 2 {
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func TestADrainEndsWithItsTime(t *testing.T) {
+	a := testAdmission(&fixed{}, gateway.Limits{})
+	if _, refusal := a.admit(); refusal != nil {
+		t.Fatal(refusal)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if err := a.drain(ctx, func() {}); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// Of many that arrive while a drain begins, none is both let in and missed by the drain.
+func TestADrainMissesNobody(t *testing.T) {
+	for range 200 {
+		a := testAdmission(&fixed{}, gateway.Limits{})
+		var inside atomic.Int64
+		var all sync.WaitGroup
+		start := make(chan struct{})
+		for range 8 {
+			all.Go(func() {
+				<-start
+				if release, refusal := a.admit(); refusal == nil {
+					inside.Add(1)
+					runtime.Gosched()
+					inside.Add(-1)
+					release()
+				}
+			})
+		}
+		close(start)
+		if err := a.drain(context.Background(), func() {}); err != nil {
+			t.Fatal(err)
+		}
+		if n := inside.Load(); n != 0 {
+			t.Fatalf("%d run after the drain", n)
+		}
+		all.Wait()
+	}
+}
+
+func BenchmarkAdmit(b *testing.B) {
+	a := testAdmission(&fixed{known(1), known(1)}, gateway.Limits{CPU: number(80), Memory: number(80)})
+	b.ReportAllocs()
+	b.RunParallel(func(pb *testing.PB) {
+		for pb.Next() {
+			if release, refusal := a.admit(); refusal == nil {
+				release()
+			}
+		}
+	})
 }
 
 func TestTheLoadIsAveragedOverTheWindow(t *testing.T) {

@@ -88,13 +88,14 @@ func parseConfig(text []byte) (gateway.Limits, error) {
 func limitsFrom(found map[string]string) (gateway.Limits, error) {
 	var l gateway.Limits
 	for _, rule := range []struct {
-		names []string
-		to    **int
+		names    []string
+		min, max int
+		to       **int
 	}{
-		{[]string{gateway.SettingCPU}, &l.CPU},
-		{[]string{gateway.SettingMemory}, &l.Memory},
-		{[]string{gateway.SettingWindow, olderWindow}, &l.WindowMinutes},
-		{[]string{gateway.SettingConcurrency, olderConcurrency}, &l.Concurrency},
+		{[]string{gateway.SettingCPU}, 0, 100, &l.CPU},
+		{[]string{gateway.SettingMemory}, 0, 100, &l.Memory},
+		{[]string{gateway.SettingWindow, olderWindow}, 1, 60, &l.WindowMinutes},
+		{[]string{gateway.SettingConcurrency, olderConcurrency}, 0, gateway.MaxConcurrency, &l.Concurrency},
 	} {
 		for _, name := range rule.names {
 			text, ok := found[name]
@@ -102,15 +103,32 @@ func limitsFrom(found map[string]string) (gateway.Limits, error) {
 				continue
 			}
 			n, err := strconv.Atoi(text)
-			if err != nil {
-				return l, gateway.Errorf(gateway.CodeInvalid, "%s is %q; it must be a whole number.", name, text)
+			if err != nil || n < rule.min || n > rule.max {
+				return l, gateway.Errorf(gateway.CodeInvalid, "%s is %q; it must be a whole number between %d and %d.", name, clip(text), rule.min, rule.max)
 			}
 			*rule.to = &n
 		}
 	}
-	if strings.EqualFold(found[bypass], "true") {
-		off := 0
-		l.Concurrency = &off
+	return l, applyBypass(&l, found[bypass])
+}
+
+// applyBypass switches the concurrency limit off when the setting says so.
+func applyBypass(l *gateway.Limits, text string) error {
+	switch {
+	case text == "" || strings.EqualFold(text, "false"):
+	case strings.EqualFold(text, "true"):
+		l.Concurrency = new(int)
+	default:
+		return gateway.Errorf(gateway.CodeInvalid, "%s is %q; it must be True or False.", bypass, clip(text))
 	}
-	return l, l.Validate()
+	return nil
+}
+
+// clip keeps a text that came from elsewhere short enough to be shown.
+func clip(text string) string {
+	const most = 300
+	if len(text) <= most {
+		return text
+	}
+	return strings.ToValidUTF8(text[:most], "") + "…"
 }

@@ -58,7 +58,10 @@ func TestABadSettingNamesItselfAndItsRange(t *testing.T) {
 		{file(setting(gateway.SettingCPU, "101")), gateway.SettingCPU, "between 0 and 100"},
 		{file(setting(gateway.SettingMemory, "-1")), gateway.SettingMemory, "between 0 and 100"},
 		{file(setting(gateway.SettingWindow, "0")), gateway.SettingWindow, "between 1 and 60"},
-		{file(setting(gateway.SettingConcurrency, "many")), gateway.SettingConcurrency, "whole number"},
+		{file(setting(gateway.SettingConcurrency, "many")), gateway.SettingConcurrency, "whole number between 0 and 100000"},
+		{file(setting(gateway.SettingConcurrency, "99999999999999999999")), gateway.SettingConcurrency, "between 0 and 100000"},
+		{file(setting(olderWindow, "61")), olderWindow, "between 1 and 60"},
+		{file(setting(bypass, "perhaps")), bypass, "True or False"},
 		{"not xml", "configuration", ""},
 	} {
 		_, err := parseConfig([]byte(c.text))

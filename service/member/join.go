@@ -1,29 +1,25 @@
 package member
 
 import (
-	"bytes"
 	"context"
 	"crypto/ed25519"
+	"crypto/rsa"
 	"crypto/sha256"
-	"crypto/x509"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/url"
-	"strings"
 
 	"comporta/service/gateway"
 	"comporta/service/recovery"
 )
 
-// maxAnswer bounds what the service may answer to a join, in bytes.
-const maxAnswer = 1 << 20
-
 // JoinRequest says what to join and with which rights: an enrolment token, or a client id and secret with either NewCluster or ClusterID.
 type JoinRequest struct {
+	// Server is the service's address, http or https; StateDir the folder to write.
 	Server, StateDir string
 	// Name is the member's name; with NewCluster the member is the cluster's first.
 	Name        string
@@ -38,57 +34,112 @@ type JoinRequest struct {
 	// Overwrite takes over the member of that name with the recovery key, and replaces a state that is in the folder.
 	Overwrite bool
 
+	// HTTP speaks to the service; nil is one with a time-out of a minute. Redirects are not followed, whatever it says.
 	HTTP             *http.Client
 	Version, Machine string
-	Random           io.Reader
+	// Random yields the machine's own key; nil is the system's secure source.
+	Random io.Reader
+	// Log takes warnings; nil discards them.
+	Log *slog.Logger
 }
 
-// Join makes this machine a member and writes its state folder. A join that fails leaves no state behind.
+// String hides the secrets.
+func (r JoinRequest) String() string {
+	return fmt.Sprintf("[join of %q at %s]", r.Name, r.Server)
+}
+
+// GoString hides the secrets.
+func (r JoinRequest) GoString() string { return r.String() }
+
+// Join makes this machine a member, writes its state folder and returns what is in it. A join that fails leaves no state behind, and a
+// folder that held one already as it was. Errors say what to do; a *gateway.Error in one carries the service's code.
 func Join(ctx context.Context, r JoinRequest) (*State, error) {
-	if err := r.check(); err != nil {
-		return nil, err
-	}
-	c := &client{http: r.HTTP, server: strings.TrimRight(r.Server, "/")}
-	if r.EnrolmentToken == "" {
-		if err := c.login(ctx, r.ClientID, r.ClientSecret); err != nil {
-			return nil, err
-		}
-		token, err := c.invite(ctx, r)
-		if err != nil {
-			return nil, err
-		}
-		r.EnrolmentToken = token
-	}
-	s, err := enrol(ctx, c, r)
+	server, err := r.check()
 	if err != nil {
 		return nil, err
 	}
-	return s, s.Save(r.StateDir)
+	undo, err := reserve(r.StateDir)
+	if err != nil {
+		return nil, err
+	}
+	c := newClient(r.HTTP, server)
+	r.warn(server)
+	s, err := join(ctx, c, r)
+	if err != nil {
+		undo()
+		return nil, err
+	}
+	if err := s.Save(r.StateDir); err != nil {
+		undo()
+		return nil, fmt.Errorf("the service has taken this machine as member %s, but its keys are lost: %w; join again with --overwrite", s.MemberID, err)
+	}
+	return s, nil
 }
 
-func (r *JoinRequest) check() error {
-	u, err := url.Parse(r.Server)
-	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return fmt.Errorf("the server %q is not an address such as https://gateway.example.com", r.Server)
+// join talks to the service; nothing is written.
+func join(ctx context.Context, c *client, r JoinRequest) (*State, error) {
+	if r.EnrolmentToken != "" {
+		return enrol(ctx, c, r)
+	}
+	if err := c.login(ctx, r.ClientID, r.ClientSecret); err != nil {
+		return nil, err
+	}
+	token, err := c.invite(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	c.bearer = "" // the enrolment is this machine's, not the caller's
+	r.EnrolmentToken = token
+	s, err := enrol(ctx, c, r)
+	if err != nil {
+		return nil, fmt.Errorf("%w; the service knows the member %q by now, so join again with --overwrite", err, r.Name)
+	}
+	return s, nil
+}
+
+func (r *JoinRequest) check() (*url.URL, error) {
+	server, err := parseServer(r.Server)
+	if err != nil {
+		return nil, err
 	}
 	if Exists(r.StateDir) && !r.Overwrite {
-		return fmt.Errorf("%s already holds a member; choose another --state, or add --overwrite to replace it", r.StateDir)
+		return nil, fmt.Errorf("%s already holds a member; choose another --state, or add --overwrite to replace it", r.StateDir)
 	}
 	if err := recovery.ValidateKey([]byte(r.RecoveryKey)); err != nil {
-		return err
+		return nil, err
 	}
 	if r.EnrolmentToken != "" {
-		return nil
+		return server, nil
 	}
 	switch {
 	case r.ClientID == "" || r.ClientSecret == "":
-		return errors.New("joining takes an enrolment token, or a client id and secret in COMPORTA_CLIENT_ID and COMPORTA_CLIENT_SECRET")
+		err = errors.New("joining takes an enrolment token, or a client id and secret in COMPORTA_CLIENT_ID and COMPORTA_CLIENT_SECRET")
 	case (r.NewCluster == "") == (r.ClusterID == ""):
-		return errors.New("say either --new-cluster NAME or --cluster ID")
+		err = errors.New("say either --new-cluster NAME or --cluster ID")
 	case r.Name == "":
-		return errors.New("say the member's --name")
+		err = errors.New("say the member's --name")
 	}
-	return nil
+	return server, err
+}
+
+// warn says when the recovery key would travel in clear text.
+func (r *JoinRequest) warn(server *url.URL) {
+	ip := net.ParseIP(server.Hostname())
+	if r.Log != nil && server.Scheme == "http" && server.Hostname() != "localhost" && !ip.IsLoopback() {
+		r.Log.Warn("the service is spoken to without TLS: whoever listens on the network learns the recovery key", "server", server.Host)
+	}
+}
+
+// parseServer reads the address of a service. It holds no user name or password, because it is shown and stored.
+func parseServer(text string) (*url.URL, error) {
+	u, err := url.Parse(text)
+	if err != nil || u.Hostname() == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return nil, errors.New("the server must be an address such as https://gateway.example.com")
+	}
+	if u.User != nil || u.RawQuery != "" || u.Fragment != "" {
+		return nil, errors.New("the server's address takes no user name, password, query or fragment")
+	}
+	return u, nil
 }
 
 // begun is the answer to /enrolment/begin.
@@ -113,6 +164,7 @@ type completed struct {
 	} `json:"key"`
 }
 
+// key is the cluster's key as far as it is known now.
 func (b begun) key() gateway.ClusterKey {
 	return gateway.ClusterKey{Salt: b.Salt, Time: b.Time, Memory: b.Memory, Threads: b.Threads}
 }
@@ -125,7 +177,7 @@ func enrol(ctx context.Context, c *client, r JoinRequest) (*State, error) {
 	}
 	secrets, err := recovery.Derive([]byte(r.RecoveryKey), b.key())
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("the service's answer cannot be used: %w", err)
 	}
 	defer secrets.Wipe()
 	public, private, err := ed25519.GenerateKey(r.Random)
@@ -138,122 +190,23 @@ func enrol(ctx context.Context, c *client, r JoinRequest) (*State, error) {
 	if err != nil {
 		return nil, err
 	}
-	key := done.Key.key()
-	key.Modulus, key.Exponent, key.Sealed = done.Key.Modulus, done.Key.Exponent, done.Key.Sealed
-	// The service keeps the verifier's hash to itself; this machine has just proved that it knows the verifier.
-	hash := sha256.Sum256(secrets.Verifier)
-	key.VerifierHash = hash[:]
-	cluster, err := recovery.Open([]byte(r.RecoveryKey), key)
+	s := &State{Server: c.server, ClusterID: done.ClusterID, ClusterName: done.ClusterName, MemberID: done.MemberID, MemberName: done.MemberName, Key: private}
+	if err := s.check(); err != nil {
+		return nil, fmt.Errorf("the service's answer cannot be used: %w", err)
+	}
+	s.ClusterKey, err = done.unseal(r.RecoveryKey, secrets.Verifier)
+	return s, err
+}
+
+// unseal opens the cluster's private key. The service keeps the verifier's hash to itself; this machine has just proved that it knows
+// the verifier.
+func (c *completed) unseal(recoveryKey string, verifier []byte) (*rsa.PrivateKey, error) {
+	hash := sha256.Sum256(verifier)
+	key := c.Key.key()
+	key.Modulus, key.Exponent, key.Sealed, key.VerifierHash = c.Key.Modulus, c.Key.Exponent, c.Key.Sealed, hash[:]
+	private, err := recovery.Open([]byte(recoveryKey), key)
 	if err != nil {
 		return nil, fmt.Errorf("the cluster's key cannot be unsealed: %w", err)
 	}
-	return &State{Server: c.server, ClusterID: done.ClusterID, ClusterName: done.ClusterName, MemberID: done.MemberID, MemberName: done.MemberName,
-		Key: private, ClusterKey: cluster}, nil
-}
-
-// client speaks to the public API.
-type client struct {
-	http   *http.Client
-	server string
-	bearer string
-}
-
-func (c *client) login(ctx context.Context, id, secret string) error {
-	form := url.Values{"grant_type": {"client_credentials"}, "client_id": {id}, "client_secret": {secret}, "scope": {"api://comporta/.default"}}
-	var token struct {
-		AccessToken string `json:"access_token"`
-	}
-	err := c.send(ctx, "/oauth2/v2.0/token", "application/x-www-form-urlencoded", strings.NewReader(form.Encode()), &token)
-	c.bearer = token.AccessToken
-	return err
-}
-
-// invite creates the cluster, or adds a member to one, and returns the enrolment token.
-func (c *client) invite(ctx context.Context, r JoinRequest) (string, error) {
-	path := "/v2.0/myorg/gatewayClusters"
-	body := map[string]any{"name": r.NewCluster, "memberName": r.Name, "recoveryKey": r.RecoveryKey, "overwriteExistingGateway": r.Overwrite}
-	if r.Description != "" {
-		body["description"] = r.Description
-	}
-	if r.Region != "" {
-		body["region"] = r.Region
-	}
-	if r.ClusterID != "" {
-		path += "/" + r.ClusterID.String() + "/memberGateways"
-		body = map[string]any{"name": r.Name, "recoveryKey": r.RecoveryKey, "overwriteExistingGateway": r.Overwrite}
-	}
-	var answer struct {
-		EnrolmentToken string `json:"enrolmentToken"`
-	}
-	err := c.post(ctx, path, body, &answer)
-	return answer.EnrolmentToken, err
-}
-
-func (c *client) post(ctx context.Context, path string, body, answer any) error {
-	text, err := json.Marshal(body)
-	if err != nil {
-		return err
-	}
-	return c.send(ctx, path, "application/json", bytes.NewReader(text), answer)
-}
-
-func (c *client) send(ctx context.Context, path, contentType string, body io.Reader, answer any) error {
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.server+path, body)
-	if err != nil {
-		return err
-	}
-	req.Header.Set("Content-Type", contentType)
-	if c.bearer != "" {
-		req.Header.Set("Authorization", "Bearer "+c.bearer)
-	}
-	resp, err := c.http.Do(req)
-	if err != nil {
-		return explain(c.server, err)
-	}
-	defer resp.Body.Close()
-	text, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
-	if err != nil {
-		return explain(c.server, err)
-	}
-	if resp.StatusCode >= 300 {
-		return refused(resp.StatusCode, text)
-	}
-	if err := json.Unmarshal(text, answer); err != nil {
-		return fmt.Errorf("the answer of %s is not a Comporta service's; check the address", c.server)
-	}
-	return nil
-}
-
-// explain adds what to do to what the network said.
-func explain(server string, err error) error {
-	var unknown x509.UnknownAuthorityError
-	var op *net.OpError
-	switch {
-	case errors.As(err, &unknown):
-		return fmt.Errorf("the certificate of %s is signed by an unknown authority; name its certificate with --ca-file", server)
-	case errors.As(err, &op) && op.Op == "dial":
-		return fmt.Errorf("%s cannot be reached: %w; is the service running, and is the address right?", server, op.Err)
-	}
-	return fmt.Errorf("no answer from %s: %w", server, err)
-}
-
-// refused turns the service's error into one that says code, words and what to do.
-func refused(status int, text []byte) error {
-	var nested struct {
-		Error struct {
-			Code    gateway.Code `json:"code"`
-			Message string       `json:"message"`
-		} `json:"error"`
-	}
-	var flat struct {
-		Error       gateway.Code `json:"error"`
-		Description string       `json:"error_description"`
-	}
-	if json.Unmarshal(text, &nested) == nil && nested.Error.Code != "" {
-		return &gateway.Error{Code: nested.Error.Code, Message: nested.Error.Message}
-	}
-	if json.Unmarshal(text, &flat) == nil && flat.Error != "" {
-		return &gateway.Error{Code: flat.Error, Message: flat.Description}
-	}
-	return fmt.Errorf("the service answered %d and no reason; is this a Comporta service?", status)
+	return private, nil
 }

@@ -25,7 +25,6 @@ const (
 type loop struct {
 	member *Member
 	dialer *tunnel.Dialer
-	agent  *slotAgent
 	log    func(msg string, args ...any)
 
 	mu      sync.Mutex
@@ -36,42 +35,46 @@ type loop struct {
 func newLoop(m *Member, slot int, epoch int64) *loop {
 	c := m.cfg
 	log := c.Log.With("member", c.State.MemberName, "tunnel", slot)
-	return &loop{member: m, agent: &slotAgent{m.agent, make(chan time.Duration, 1)}, log: log.Info,
+	return &loop{member: m, log: log.Info,
 		dialer: &tunnel.Dialer{Server: m.server, TLS: c.TLS, Member: c.State.MemberID, Key: c.State.Key, Version: c.Version, Machine: c.Machine,
 			Epoch: epoch, Slot: slot, Now: c.Now, Log: log}}
 }
 
-// run connects for ever. It returns nil when ctx ended and an error only when trying again is pointless.
+// run connects for ever. It returns nil when ctx ended or the member leaves, and an error only when trying again is pointless.
 func (l *loop) run(ctx context.Context) error {
 	defer l.retired.Wait()
 	wait := firstWait
 	for ctx.Err() == nil {
 		lasted, err := l.session(ctx)
-		if tunnel.Fatal(err) {
-			return err
-		}
-		if l.agent.admission.draining.Load() {
+		if l.member.leaving.Load() || ctx.Err() != nil {
 			return nil
+		}
+		// While another tunnel of this member lives, the service cannot mean it: nothing that runs is cut for one odd answer.
+		if tunnel.Fatal(err) && !l.member.Online() {
+			return err
 		}
 		if lasted >= stable {
 			wait = firstWait
 		}
-		if err != nil && ctx.Err() == nil {
-			l.log("the tunnel is down; trying again", "in", wait.Round(time.Millisecond), "reason", err)
+		pause := l.pause(wait, err)
+		if err != nil {
+			l.log("the tunnel is down; trying again", "in", pause.Round(time.Millisecond), "reason", err)
 		}
-		sleep(ctx, l.pause(wait, err))
+		sleep(ctx, pause)
 		wait = min(2*wait, longestWait)
 	}
 	return nil
 }
 
-// pause is the wait with half of it at random, so that members do not come back as one; the service may ask for more.
+// pause is the wait with half of it at random, so that members do not come back as one. When the service asked for more, that is what is
+// waited at least, up to the longest wait.
 func (l *loop) pause(wait time.Duration, err error) time.Duration {
+	random := time.Duration(float64(wait) * l.member.cfg.Jitter() / 2)
 	var refused *tunnel.RefusedError
-	if errors.As(err, &refused) && refused.Err.RetryAfter > wait {
-		wait = min(refused.Err.RetryAfter, longestWait)
+	if errors.As(err, &refused) && refused.Err.RetryAfter > wait/2 {
+		return min(refused.Err.RetryAfter, longestWait) + random
 	}
-	return wait/2 + time.Duration(float64(wait)*l.member.cfg.Jitter()/2)
+	return wait/2 + random
 }
 
 func sleep(ctx context.Context, d time.Duration) {
@@ -109,15 +112,17 @@ func (l *loop) serve(ctx context.Context, t *tunnel.Tunnel) (*tunnel.Tunnel, err
 	l.set(t)
 	l.member.count(1)
 	ended := make(chan error, 1)
+	agent := &tunnelAgent{l.member.agent, make(chan time.Duration, 1)}
 	l.retired.Go(func() {
-		defer l.member.count(-1)
-		ended <- t.Serve(ctx, l.agent)
+		err := t.Serve(ctx, agent)
+		l.member.count(-1) // before the loop goes on, which asks whether any tunnel is left
+		ended <- err
 	})
 	for {
 		select {
 		case err := <-ended:
 			return nil, err
-		case after := <-l.agent.advice:
+		case after := <-agent.advice:
 			if next := l.replace(ctx, after, t); next != nil {
 				return next, nil
 			}
@@ -168,4 +173,4 @@ func (l *loop) shutdown(ctx context.Context) error {
 	return t.Shutdown(ctx)
 }
 
-var _ tunnel.Agent = (*slotAgent)(nil)
+var _ tunnel.Agent = (*tunnelAgent)(nil)

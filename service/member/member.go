@@ -21,6 +21,8 @@ const defaultTunnels = 2
 // Config is what a member runs with. State, Now, Jitter, Log and Version are needed.
 type Config struct {
 	State *State
+	// Server is the service's address when it is not the one in State; "" for that one.
+	Server string
 	// TLS may add authorities; nil is the system's default.
 	TLS *tls.Config
 	// ConfigFile is the member's own …GatewayCore.dll.config; "" for none.
@@ -48,16 +50,21 @@ type Member struct {
 	loops  []*loop
 	online atomic.Int64
 	// changed is signalled when a tunnel comes or goes.
-	changed chan struct{}
+	changed bell
+	// leaving: nothing runs any more and no tunnel is wanted.
+	leaving atomic.Bool
 	stop    context.CancelFunc
 	stopped context.Context
 }
 
 // New readies a member; Run starts it. A configuration file with a bad value is an error that names the setting and its range.
 func New(cfg Config) (*Member, error) {
-	server, err := url.Parse(cfg.State.Server)
-	if err != nil || server.Host == "" {
-		return nil, fmt.Errorf("the server %q in the state folder is not an address", cfg.State.Server)
+	if cfg.Server == "" {
+		cfg.Server = cfg.State.Server
+	}
+	server, err := parseServer(cfg.Server)
+	if err != nil {
+		return nil, err
 	}
 	limits, err := ReadConfig(cfg.ConfigFile)
 	if err != nil {
@@ -72,7 +79,7 @@ func New(cfg Config) (*Member, error) {
 	if cfg.Probe == nil {
 		cfg.Probe = &Machine{}
 	}
-	m := &Member{cfg: cfg, server: server, changed: make(chan struct{}, 1)}
+	m := &Member{cfg: cfg, server: server}
 	m.stopped, m.stop = context.WithCancel(context.Background())
 	a := newAdmission(limits)
 	a.load = newSampler(cfg.Probe, cfg.Now, func() time.Duration { return a.limits().Window })
@@ -91,12 +98,14 @@ func (m *Member) Reload() error {
 	if err != nil {
 		return err
 	}
-	m.agent.admission.setFile(limits)
-	m.urgent.signal()
+	if m.agent.admission.setFile(limits) {
+		m.urgent.signal()
+	}
 	return nil
 }
 
-// Run keeps the tunnels open until ctx ends, Drain or Kill is called (then nil), or the service says that trying again is pointless.
+// Run keeps the tunnels open until ctx ends, Drain or Kill is called (then nil), or the service says that trying again is pointless:
+// errors.Is finds tunnel.ErrRemoved, ErrKeyRefused or ErrIncompatible then. It is called once.
 func (m *Member) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -111,6 +120,7 @@ func (m *Member) Run(ctx context.Context) error {
 		})
 	}
 	running.Wait()
+	m.stop()
 	err := m.agent.connectors.Close()
 	if cause := context.Cause(ctx); tunnel.Fatal(cause) {
 		return cause
@@ -118,20 +128,11 @@ func (m *Member) Run(ctx context.Context) error {
 	return err
 }
 
-// Drain says to the service at once that the member takes no new request, waits for the running ones until ctx ends, and ends Run.
-// It returns ctx's error when requests had to be cut.
+// Drain says to the service at once that the member takes no new request, waits for the running ones until ctx ends, and ends Run. The
+// tunnels are kept open, and opened again, as long as requests run. It returns ctx's error when requests had to be cut.
 func (m *Member) Drain(ctx context.Context) error {
-	a := m.agent.admission
-	a.draining.Store(true)
-	m.urgent.signal()
-	var err error
-	for a.running.Load() > 0 && err == nil {
-		select {
-		case <-a.idle:
-		case <-ctx.Done():
-			err = ctx.Err()
-		}
-	}
+	err := m.agent.admission.drain(ctx, m.urgent.signal)
+	m.leaving.Store(true)
 	for _, l := range m.loops {
 		err = errors.Join(err, l.shutdown(ctx))
 	}
@@ -139,7 +140,7 @@ func (m *Member) Drain(ctx context.Context) error {
 	return err
 }
 
-// Kill ends the member as a crash would: nobody is told and nothing finishes.
+// Kill ends the member as a crash would: its connections are closed, nobody is told and nothing finishes.
 func (m *Member) Kill() { m.stop() }
 
 // Running is how many requests run now.
@@ -148,11 +149,13 @@ func (m *Member) Running() int { return int(m.agent.admission.running.Load()) }
 // Online reports whether at least one tunnel is open.
 func (m *Member) Online() bool { return m.online.Load() > 0 }
 
-// WaitOnline returns when a tunnel is open, or with ctx's error.
+// WaitOnline returns when a tunnel is open, or with an error when ctx or the member ended.
 func (m *Member) WaitOnline(ctx context.Context) error {
+	changed, stop := m.changed.listen()
+	defer stop()
 	for !m.Online() {
 		select {
-		case <-m.changed:
+		case <-changed:
 		case <-m.stopped.Done():
 			return errors.New("the member has ended")
 		case <-ctx.Done():
@@ -165,8 +168,5 @@ func (m *Member) WaitOnline(ctx context.Context) error {
 // count takes in that a tunnel came (1) or went (-1).
 func (m *Member) count(n int64) {
 	m.online.Add(n)
-	select {
-	case m.changed <- struct{}{}:
-	default:
-	}
+	m.changed.signal()
 }
