@@ -83,10 +83,11 @@ func (b *body) Read(p []byte) (int, error) {
 		return n, err
 	}
 	e := gateway.AsError(broken(err))
-	if over := ended(b.ctx.Err()); over != nil {
-		e = over
-	}
 	b.outcome = e.Code
+	if over := ended(b.ctx.Err()); over != nil && e.Code == gateway.CodeBroken {
+		// The time ran out on this side, so nobody marked the document: to the caller it is broken, in the record it is a time-out.
+		b.outcome, e.Message = over.Code, over.Message
+	}
 	return n, e
 }
 

@@ -16,6 +16,8 @@ import (
 const (
 	defaultTimeout = 300 * time.Second
 	probeTimeout   = 20 * time.Second
+	// memberGrace is how much longer than the member the service waits: the member cancels the query, says so and marks what it has sent.
+	memberGrace = 3 * time.Second
 )
 
 // Dispatcher routes requests, hands them to members, fails over, and gives the answers back as streams.
@@ -151,7 +153,7 @@ func checkHTTP(req *Request) error {
 
 // run follows a plan until an answer begins. Where the cluster lets requests wait for a place, it stands in line when there is none.
 func (d *Dispatcher) run(ctx context.Context, state *gateway.ClusterState, task *gateway.Task, record *gateway.DispatchRecord) (*Response, error) {
-	ctx, cancel := context.WithTimeout(ctx, task.Timeout())
+	ctx, cancel := context.WithTimeout(ctx, task.Timeout()+memberGrace)
 	r := &running{Dispatcher: d, ctx: ctx, cancel: cancel, state: state, task: task, record: record}
 	limit := state.Cluster.QueueTimeout
 	// A newcomer goes behind those who wait already.

@@ -9,17 +9,18 @@ import (
 	"comporta/service/gateway"
 )
 
-// benchClusters is how many clusters stand there when the calls are measured.
-const benchClusters = 20
-
 // benchAPICmd measures management calls.
 type benchAPICmd struct {
 	load
-	Server string `placeholder:"URL" help:"Measure this service, with COMPORTA_CLIENT_ID and COMPORTA_CLIENT_SECRET; else one is started on a temporary SQLite database."`
+	Clusters int    `default:"20" help:"How many clusters stand there while the calls are measured, 1 to 1000."`
+	Server   string `placeholder:"URL" help:"Measure this service, with COMPORTA_CLIENT_ID and COMPORTA_CLIENT_SECRET; else one is started on a temporary SQLite database."`
 }
 
 // Run measures one call after the other and prints a table.
 func (c *benchAPICmd) Run(ctx context.Context, p *process) error {
+	if c.Clusters < 1 || c.Clusters > 1000 {
+		return usagef("--clusters must be between 1 and 1000")
+	}
 	if c.Server == "" {
 		r, err := newRig(ctx, p)
 		if err != nil {
@@ -62,7 +63,7 @@ func (c *benchAPICmd) run(ctx context.Context, p *process, client *apiClient) er
 		lines = append(lines, []string{call.name, fmt.Sprintf("%.0f", f.perSecond()), milliseconds(f.quantile(.5)), milliseconds(f.quantile(.99))})
 	}
 	if ctx.Err() == nil {
-		p.printf("%d at once, %g s each, %d clusters\n%s", c.Workers, c.Seconds, benchClusters, table([]string{"call", "per second", "p50 ms", "p99 ms"}, lines))
+		p.printf("%d at once, %g s each, %d clusters\n%s", c.Workers, c.Seconds, c.Clusters, table([]string{"call", "per second", "p50 ms", "p99 ms"}, lines))
 	}
 	return errors.Join(err, c.clean(context.WithoutCancel(ctx), client, clusters))
 }
@@ -70,7 +71,7 @@ func (c *benchAPICmd) run(ctx context.Context, p *process, client *apiClient) er
 // prepare makes the clusters that the calls are about.
 func (c *benchAPICmd) prepare(ctx context.Context, client *apiClient) ([]gateway.ID, error) {
 	var made []gateway.ID
-	for range benchClusters {
+	for range c.Clusters {
 		var answer struct {
 			ID gateway.ID `json:"id"`
 		}

@@ -16,13 +16,12 @@ func TestDrainOnSIGTERM(t *testing.T) {
 	s := newStory(t)
 	s.cast("one", "two")
 	db := s.sqlite("slow.db")
-	s.write(db, `CREATE TABLE n (i INTEGER)`)
-	resp := s.dispatch(&queryCall{DataSource: db, Text: `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 3000000) SELECT i FROM n`}, gateway.FormatNDJSON)
+	resp := s.dispatch(&queryCall{DataSource: db, Text: longQuery}, gateway.FormatNDJSON)
 	defer resp.Body.Close()
 	draining := gateway.ID(resp.Header.Get("X-Gateway-Member-Id"))
 	s.members[draining].signal(syscall.SIGTERM)
 	until(t, "the other member serves", func() bool { return s.query(db, `SELECT 1`).memberID != draining })
-	if lines := strings.Count(all(t, resp.Body), "\n"); lines != 3000000 {
+	if lines := strings.Count(all(t, resp.Body), "\n"); lines != longRows {
 		t.Errorf("the running answer has %d lines", lines)
 	}
 	if status := s.members[draining].exit(); status != exitOK {
@@ -39,7 +38,6 @@ func TestDrainIsBounded(t *testing.T) {
 		t.Fatal(err)
 	}
 	db := s.sqlite("slow.db")
-	s.write(db, `CREATE TABLE n (i INTEGER)`)
 	resp := s.dispatch(&queryCall{DataSource: db, Text: `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT i FROM n`}, gateway.FormatCSV)
 	defer resp.Body.Close()
 	p.signal(syscall.SIGTERM)

@@ -106,6 +106,9 @@ func (s *files) run(ctx context.Context, task *gateway.Task, out gateway.Output)
 	}
 	err = s.stream(ctx, task.Query, a)
 	if err != nil && !errors.Is(err, errEnough) {
+		if ended := contextFailure(ctx); ended != nil {
+			err = ended
+		}
 		e := gateway.AsError(err)
 		return a.fail(e), e
 	}
