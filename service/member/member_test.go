@@ -7,11 +7,13 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -20,29 +22,43 @@ import (
 	"comporta/service/tunnel"
 )
 
-// office is the service's side of the tunnels, for one member.
+// office is the service's side of the tunnels.
 type office struct {
 	registry *tunnel.Registry
 	server   *httptest.Server
+	// dialled counts the tunnels that were asked for.
+	dialled atomic.Int64
+
 	mu       sync.Mutex
-	key      ed25519.PublicKey
+	keys     map[gateway.ID]ed25519.PublicKey
 	settings gateway.MemberSettings
 }
 
-func (o *office) TunnelKey(context.Context, gateway.ID) (tunnel.TunnelAuth, error) {
+func (o *office) TunnelKey(_ context.Context, id gateway.ID) (tunnel.TunnelAuth, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.key == nil {
+	key := o.keys[id]
+	if key == nil {
 		return tunnel.TunnelAuth{}, gateway.Errorf(gateway.CodeNotFound, "removed")
 	}
-	return tunnel.TunnelAuth{PublicKey: o.key, Settings: o.settings}, nil
+	return tunnel.TunnelAuth{PublicKey: key, Settings: o.settings}, nil
+}
+
+// enrol makes the key known; nil removes the member.
+func (o *office) enrol(id gateway.ID, key ed25519.PublicKey) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.keys[id] = key
 }
 
 func newOffice(t *testing.T) *office {
 	t.Helper()
-	o := &office{}
+	o := &office{keys: map[gateway.ID]ed25519.PublicKey{}}
 	o.registry = tunnel.NewRegistry(tunnel.Config{Keys: o, Now: time.Now, Log: slog.New(slog.DiscardHandler)})
-	o.server = httptest.NewServer(o.registry)
+	o.server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		o.dialled.Add(1)
+		o.registry.ServeHTTP(w, req)
+	}))
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 		defer cancel()
@@ -59,21 +75,25 @@ func (o *office) start(t *testing.T, change func(*Config)) (*Member, <-chan erro
 	t.Helper()
 	s := testState(t)
 	s.Server = o.server.URL
-	o.mu.Lock()
-	o.key = s.Key.Public().(ed25519.PublicKey)
-	o.mu.Unlock()
 	cfg := Config{State: s, Version: "test", Machine: "box", Probe: &fixed{known(12), known(34)}, Now: time.Now, Jitter: func() float64 { return 0 }, Log: slog.New(slog.DiscardHandler)}
 	if change != nil {
 		change(&cfg)
 	}
+	o.enrol(s.MemberID, s.Key.Public().(ed25519.PublicKey))
 	m, err := New(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- m.Run(ctx) }()
-	t.Cleanup(cancel)
+	ended, gone := make(chan error, 1), make(chan struct{})
+	go func() {
+		defer close(gone)
+		ended <- m.Run(ctx)
+	}()
+	t.Cleanup(func() {
+		cancel()
+		<-gone
+	})
 	return m, ended
 }
 
@@ -131,9 +151,7 @@ func TestARemovedMemberStopsWithWords(t *testing.T) {
 	o := newOffice(t)
 	m, ended := o.start(t, nil)
 	eventually(t, "online", func() bool { return o.presence(m).Tunnels == 2 })
-	o.mu.Lock()
-	o.key = nil
-	o.mu.Unlock()
+	o.enrol(m.cfg.State.MemberID, nil)
 	o.registry.Disconnect(m.cfg.State.MemberID, "removed")
 	if err := <-ended; !errors.Is(err, tunnel.ErrRemoved) {
 		t.Errorf("got %v", err)
