@@ -180,10 +180,9 @@ func TestAnOddRefusalCutsNothing(t *testing.T) {
 	o.up(t, m)
 	running := o.send(m, p.task())
 	<-p.arrived
-	before := o.dialled.Load()
 	o.enrol(m.cfg.State.MemberID, nil)
 	o.registry.Advise(0)
-	eventually(t, "both slots refused", func() bool { return o.dialled.Load() == before+2 })
+	eventually(t, "both slots refused", func() bool { return o.refused.Load() == 2 })
 	o.enrol(m.cfg.State.MemberID, m.cfg.State.Key.Public().(ed25519.PublicKey))
 	close(p.out)
 	if err := <-running; err != nil {

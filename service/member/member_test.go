@@ -28,6 +28,8 @@ type office struct {
 	server   *httptest.Server
 	// dialled counts the tunnels that were asked for.
 	dialled atomic.Int64
+	// refused counts the questions for a member that is not known.
+	refused atomic.Int64
 
 	mu       sync.Mutex
 	keys     map[gateway.ID]ed25519.PublicKey
@@ -39,6 +41,7 @@ func (o *office) TunnelKey(_ context.Context, id gateway.ID) (tunnel.TunnelAuth,
 	defer o.mu.Unlock()
 	key := o.keys[id]
 	if key == nil {
+		o.refused.Add(1)
 		return tunnel.TunnelAuth{}, gateway.Errorf(gateway.CodeNotFound, "removed")
 	}
 	return tunnel.TunnelAuth{PublicKey: key, Settings: o.settings}, nil

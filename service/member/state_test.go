@@ -78,3 +78,75 @@ func TestABadStateFolderIsExplained(t *testing.T) {
 		t.Errorf("damaged: %v", err)
 	}
 }
+
+// Whatever is missing or wrong in the folder, Load says so and never returns half a member.
+func TestAFolderOfManyPiecesIsNoMember(t *testing.T) {
+	for name, c := range map[string]struct {
+		spoil func(dir string) error
+		word  string
+	}{
+		"no own key":     {func(dir string) error { return os.Remove(filepath.Join(dir, memberKeyFile)) }, "is missing"},
+		"no cluster key": {func(dir string) error { return os.Remove(filepath.Join(dir, clusterFile)) }, "is missing"},
+		"power cut":      {func(dir string) error { return os.Remove(filepath.Join(dir, memberFile)) }, "member join"},
+		"keys exchanged": {func(dir string) error {
+			return os.Rename(filepath.Join(dir, clusterFile), filepath.Join(dir, memberKeyFile))
+		}, "right kind of key"},
+		"no JSON":         {put(memberFile, "{"), "damaged"},
+		"no ids":          {put(memberFile, `{"server":"http://h"}`), "an id is missing"},
+		"no server":       {put(memberFile, `{"clusterId":"11111111-1111-1111-1111-111111111111","memberId":"22222222-2222-2222-2222-222222222222"}`), "address"},
+		"far too large":   {put(memberFile, strings.Repeat(" ", maxStateFile+1)), "too large"},
+		"not a PKCS8 key": {put(clusterFile, "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n"), "right kind of key"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			if err := testState(t).Save(dir); err != nil {
+				t.Fatal(err)
+			}
+			if err := c.spoil(dir); err != nil {
+				t.Fatal(err)
+			}
+			if s, err := Load(dir); err == nil || !strings.Contains(err.Error(), c.word) {
+				t.Errorf("got %v, %v", s, err)
+			}
+		})
+	}
+}
+
+func put(name, text string) func(dir string) error {
+	return func(dir string) error { return os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600) }
+}
+
+func TestASaveReplacesTheWholeState(t *testing.T) {
+	dir := t.TempDir()
+	if err := testState(t).Save(dir); err != nil {
+		t.Fatal(err)
+	}
+	now := testState(t)
+	if err := now.Save(dir); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := Load(dir); err != nil || !got.Key.Equal(now.Key) || !got.ClusterKey.Equal(now.ClusterKey) {
+		t.Errorf("got %v, %v", got, err)
+	}
+	if files, err := os.ReadDir(dir); err != nil || len(files) != 3 {
+		t.Errorf("%d files, %v", len(files), err)
+	}
+}
+
+// A folder that cannot be written is found out before anything in it changes.
+func TestAStateThatCannotBeStagedHarmsNothing(t *testing.T) {
+	dir := t.TempDir()
+	old := testState(t)
+	if err := old.Save(dir); err != nil {
+		t.Fatal(err)
+	}
+	if err := replaceFiles(dir, []stateFile{{memberFile, []byte("{}")}, {"no/such/folder", nil}}); err == nil {
+		t.Fatal("it was written")
+	}
+	if got, err := Load(dir); err != nil || !got.Key.Equal(old.Key) {
+		t.Errorf("the old state is gone: %v", err)
+	}
+	if files, err := os.ReadDir(dir); err != nil || len(files) != 3 {
+		t.Errorf("%d files, %v", len(files), err)
+	}
+}
