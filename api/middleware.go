@@ -23,16 +23,18 @@ func (s *Server) requestID(next echo.HandlerFunc) echo.HandlerFunc {
 	}
 }
 
-// accessLog writes one line per request: no query string, no header, no body.
+// accessLog writes one line per request: no query string, no header, no body. aborted says that the connection was cut on purpose.
 func (s *Server) accessLog(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
-		started, path := s.cfg.Now(), c.Request().URL.Path
-		err := next(c)
-		if err != nil {
+		started, path, aborted := s.cfg.Now(), c.Request().URL.Path, true
+		defer func() {
+			s.cfg.Log.Info("request", "method", c.Request().Method, "path", path, "status", c.Response().Status, "bytes", c.Response().Size, "aborted", aborted,
+				"duration", s.cfg.Now().Sub(started), "request", rest.RequestID(c), "caller", rest.Caller(c).ID.String(), "from", c.RealIP())
+		}()
+		if err := next(c); err != nil {
 			c.Error(err)
 		}
-		s.cfg.Log.Info("request", "method", c.Request().Method, "path", path, "status", c.Response().Status, "bytes", c.Response().Size,
-			"duration", s.cfg.Now().Sub(started), "request", rest.RequestID(c), "caller", rest.Caller(c).ID.String(), "from", c.RealIP())
+		aborted = false
 		return nil
 	}
 }

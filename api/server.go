@@ -79,10 +79,12 @@ func (s *Server) Registered() []string {
 	return list
 }
 
-// fail turns every error into the answer of the surface that was asked.
+// fail turns every error into the answer of the surface that was asked. An answer that has begun cannot become an error; it is cut, so
+// that it is never taken for a whole one.
 func (s *Server) fail(err error, c echo.Context) {
 	if c.Response().Committed {
-		return
+		s.cfg.Log.Warn("an answer broke after it had begun", "request", rest.RequestID(c), "error", err)
+		panic(http.ErrAbortHandler)
 	}
 	e := s.asError(c, err)
 	style, _ := c.Get(styleKey).(rest.Style)

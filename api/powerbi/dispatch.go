@@ -90,7 +90,7 @@ func (r *DispatchRequest) request(cluster gateway.ID, format gateway.Format) (se
 //	@Failure		400,401,403,404,406,413,429,502,503,504	{object}	ErrorResponse
 //	@Router			/v2.0/myorg/gatewayClusters/{cluster}/dispatch [post]
 func (h *Handlers) Dispatch(c echo.Context) error {
-	format, err := formatOf(c.Request().Header.Get("Accept"))
+	format, err := formatOf(strings.Join(c.Request().Header.Values("Accept"), ","))
 	if err != nil {
 		return err
 	}
@@ -174,11 +174,13 @@ func copyBody(w *echo.Response, body io.Reader) error {
 	}
 }
 
-// breakOff ends an answer visibly broken (docs/adr/0003). Where the member could still mark the document, a trailer carries the reason;
-// where the tunnel broke, or the length was promised, the connection is cut.
+// breakOff ends an answer visibly broken (docs/adr/0003). Where the member told the error it has marked the document too, and a trailer
+// carries the reason. Where it did not, or the length was promised, the connection is cut. An error that the member told has crossed the
+// tunnel as words, so it has no cause here; one with a cause arose on this side: the tunnel broke, or the time ran out on a member or
+// caller that stands still.
 func breakOff(w *echo.Response, r *service.Response, err error) error {
 	var e *gateway.Error
-	if !errors.As(err, &e) || e.Code == gateway.CodeClientGone || e.Code == gateway.CodeBroken || r.Length >= 0 {
+	if !errors.As(err, &e) || e.Cause != nil || e.Code == gateway.CodeClientGone || e.Code == gateway.CodeBroken || r.Length >= 0 {
 		panic(http.ErrAbortHandler)
 	}
 	message := strings.Map(func(c rune) rune {
