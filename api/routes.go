@@ -11,6 +11,7 @@ import (
 	"comporta/api/powerbi"
 	"comporta/api/rest"
 	"comporta/service"
+	"comporta/service/gateway"
 )
 
 // swaggerPath is where Swagger UI stands.
@@ -258,7 +259,7 @@ func (s *Server) health(c echo.Context) error { return c.String(http.StatusOK, "
 func (s *Server) ready(c echo.Context) error {
 	if s.cfg.Ready != nil {
 		if err := s.cfg.Ready(c.Request().Context()); err != nil {
-			return err
+			return gateway.Wrap(gateway.CodeUnavailable, err, "The service is not ready: its database does not answer, or has not the schema of this version.")
 		}
 	}
 	return c.String(http.StatusOK, "ready\n")
