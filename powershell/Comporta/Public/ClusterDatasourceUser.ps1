@@ -71,7 +71,6 @@ function Add-DataGatewayClusterDatasourceUser {
 
         # The principal's e-mail address, where the id is not at hand.
         [Parameter(Mandatory, ParameterSetName = 'UserEmailAddress')]
-        [Parameter(ParameterSetName = 'Identifier')]
         [string] $UserEmailAddress,
 
         # The role: User, UserWithReshare or Owner.
