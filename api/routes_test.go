@@ -59,7 +59,7 @@ func TestPathsHaveManyForms(t *testing.T) {
 	upper := strings.ToUpper(w.cluster)
 	for _, path := range []string{"/gatewayClusters/" + w.cluster, "/gatewayclusters/" + upper, "/GATEWAYCLUSTERS/" + w.cluster + "/", "/gatewayClusters(" + w.cluster + ")",
 		"/gatewayClusters({" + upper + "})", "/me/gatewayClusters('" + w.cluster + "')", "/gatewayClusters(" + w.cluster + ")/memberGateways(" + w.cluster + ")",
-		"/gatewayClusters?$expand=MEMBERGATEWAYS,permissions&$skip=0", "/me/gatewayClusters?%24top=5"} {
+		"/gatewayClusters?$expand=MEMBERGATEWAYS,permissions,dataSources&$skip=0", "/me/gatewayClusters?%24top=5"} {
 		if text := w.must(200, "GET", path, nil, nil); !strings.Contains(text, w.cluster) {
 			t.Errorf("%s: %s", path, text)
 		}

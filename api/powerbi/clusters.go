@@ -18,7 +18,7 @@ import (
 //	@Tags			clusters
 //	@Produce		json
 //	@Security		oauth2
-//	@Param			$expand	query		string	false	"permissions, memberGateways, dataSourceIds; any combination"
+//	@Param			$expand	query		string	false	"permissions, memberGateways, datasources; any combination. dataSourceIds is always there"
 //	@Param			$top	query		int		false	"at most so many"
 //	@Param			$skip	query		int		false	"leave out so many"
 //	@Success		200		{object}	List[Cluster]
@@ -34,7 +34,7 @@ func (h *Handlers) ListOwnClusters(c echo.Context) error {
 }
 
 func (h *Handlers) listClusters(c echo.Context, scope service.Scope) error {
-	expand, err := expandOf(c, "permissions", "memberGateways", "dataSourceIds")
+	expand, err := expandOf(c, "permissions", "memberGateways", "datasources", "dataSourceIds")
 	if err != nil {
 		return err
 	}
@@ -129,7 +129,7 @@ func (h *Handlers) CreateCluster(c echo.Context) error {
 //	@Failure	400,401,404	{object}	ErrorResponse
 //	@Router		/v2.0/myorg/gatewayClusters/{cluster} [get]
 func (h *Handlers) GetCluster(c echo.Context) error {
-	if _, err := expandOf(c, "permissions", "memberGateways", "dataSourceIds"); err != nil {
+	if _, err := expandOf(c, "permissions", "memberGateways", "datasources", "dataSourceIds"); err != nil {
 		return err
 	}
 	return h.answerCluster(c)
