@@ -9,7 +9,7 @@ $script:DatasourceTypes = [ordered] @{
 }
 
 # Register-DatasourceType defines Microsoft.PowerBI.ServiceContracts.Api.DatasourceType where no module of Microsoft's did: scripts fill
-# a List[…] of it. Making it in memory is quicker by a second than compiling it.
+# a List[...] of it. Making it in memory is quicker by a second than compiling it.
 function Register-DatasourceType {
     $name = 'Microsoft.PowerBI.ServiceContracts.Api.DatasourceType'
     if ($name -as [type]) { return }

@@ -157,7 +157,7 @@ function New-DatasourceUserObject($Json, $ClusterId, $DatasourceId) {
     }
 }
 
-# New-InvitationObject makes what Add-… and Restore-… return.
+# New-InvitationObject makes what Add-... and Restore-... return.
 function New-InvitationObject($Json) {
     [pscustomobject] @{
         PSTypeName         = 'Comporta.Invitation'

@@ -52,7 +52,7 @@ function ConvertFrom-Rows([hashtable] $Reader, [string] $Text) {
 
 # Test-ErrorLine reports whether the last line looks like the one that ends a failed answer.
 function Test-ErrorLine([string] $Text) {
-    $start = $Text.LastIndexOf("`n") + 1
+    $start = $Text.LastIndexOf([char] 10) + 1
     [string]::CompareOrdinal($Text, $start, '{"error":{"code":', 0, 17) -eq 0
 }
 
@@ -60,7 +60,7 @@ function Test-ErrorLine([string] $Text) {
 # a row may hold a column of that name.
 function Split-LateError([hashtable] $Reader, [string] $Text) {
     if (-not (Test-ErrorLine $Text)) { return $Text }
-    $start = $Text.LastIndexOf("`n") + 1
+    $start = $Text.LastIndexOf([char] 10) + 1
     $line = $Text.Substring($start)
     if ($PSVersionTable.PSEdition -eq 'Core' -and -not (Get-Trailer $Reader.Response 'X-Gateway-Error')) { return $Text }
     $late = (ConvertFrom-GatewayJson $line).error

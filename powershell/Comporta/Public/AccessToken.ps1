@@ -13,7 +13,7 @@ function Get-DataGatewayAccessToken {
     [CmdletBinding(PositionalBinding = $false)]
     [OutputType([hashtable], [string])]
     param(
-        # Return the text "Bearer …" instead of a table.
+        # Return the text "Bearer ..." instead of a table.
         [switch] $AsString
     )
     process {
