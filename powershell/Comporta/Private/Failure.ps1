@@ -46,11 +46,25 @@ function Remove-CaughtError([System.Exception] $Exception) {
     }
 }
 
+# Clear-ErrorVariable takes it out of the caller's -ErrorVariable likewise: that collects what is thrown inside a command, caught or not.
+function Clear-ErrorVariable([System.Management.Automation.PSCmdlet] $Cmdlet, [System.Exception] $Exception) {
+    $bound = $Cmdlet.MyInvocation.BoundParameters
+    if (-not $bound.ContainsKey('ErrorVariable')) { return }
+    $list = $Cmdlet.SessionState.PSVariable.GetValue(([string] $bound['ErrorVariable']).TrimStart('+'))
+    if ($list -isnot [System.Collections.ArrayList]) { return }
+    for ($i = $list.Count - 1; $i -ge 0; $i--) {
+        $inside = $list[$i]
+        if ($inside -is [System.Management.Automation.ErrorRecord]) { $inside = $inside.Exception }
+        if ($inside -is [System.Exception] -and [object]::ReferenceEquals((Get-RootException $inside), $Exception)) { $list.RemoveAt($i) }
+    }
+}
+
 # Stop-Command ends a command with an error: a terminating one, so that a plain try/catch sees it, unless the caller asked this very
 # command to go on (-ErrorAction SilentlyContinue, Ignore or Continue).
 function Stop-Command([System.Management.Automation.PSCmdlet] $Cmdlet, [System.Exception] $Exception, [object] $Target) {
     $root = Get-RootException $Exception
     Remove-CaughtError $root
+    Clear-ErrorVariable $Cmdlet $root
     $record = New-GatewayErrorRecord $root $Target
     $bound = $Cmdlet.MyInvocation.BoundParameters
     if ($bound.ContainsKey('ErrorAction') -and "$($bound['ErrorAction'])" -in 'SilentlyContinue', 'Ignore', 'Continue') {

@@ -1,0 +1,342 @@
+# What the commands do that Microsoft's module has not, and how all of them behave: errors, objects, streams, secrets.
+
+BeforeDiscovery {
+    $noPostgres = -not $env:COMPORTA_TEST_POSTGRES
+}
+
+BeforeAll {
+    Set-StrictMode -Version Latest
+    Import-Module (Join-Path $PSScriptRoot 'Harness.psm1') -Force
+    $stage = Start-TestService
+    Connect-TestAdmin | Out-Null
+    $id = New-TestCluster 'Behaviour' 'second'
+    $source = New-TestSource $id
+    $of = @{ GatewayClusterId = $id; GatewayClusterDatasourceId = $source.Id }
+}
+
+AfterAll { Stop-TestService }
+
+Describe 'Invoke-DataGatewayQuery' {
+    It 'keeps values: 64-bit integers, decimals, texts like dates, binary, null, names that clash' {
+        $row = Invoke-DataGatewayQuery @of -Query "select 9223372036854775807 as big, '2026-01-31T12:00:00' as text, x'00ff' as bytes, null as empty, 1.5 as real, 'é✓' as ""größe"", 1 as a, 2 as A, 3 as a"
+        $row.big | Should -BeOfType [long]
+        $row.big | Should -Be ([long]::MaxValue)
+        $row.text | Should -BeOfType [string]
+        $row.text, $row.bytes, $row.empty, $row.real, $row.'größe' | Should -Be '2026-01-31T12:00:00', 'AP8=', $null, 1.5, 'é✓'
+        @($row.PSObject.Properties.Name).Count | Should -Be 9
+        $row.a | Should -Be 1
+        $row.A_2, $row.A_2_2 | Should -Contain 2
+    }
+
+    It 'takes parameters, writes when allowed, and refuses to otherwise' {
+        (Invoke-DataGatewayQuery @of -Query 'create table t (id integer, name text)' -AllowWrite).RowsAffected | Should -Be 0
+        (Invoke-DataGatewayQuery @of -Query 'insert into t values (?, ?), (?, ?)' -Parameters 1, 'ä', 2, $null -AllowWrite).RowsAffected | Should -Be 2
+        { Invoke-DataGatewayQuery @of -Query 'delete from t' } | Should -Throw -ErrorId 'ReadOnlyViolation,*'
+        Invoke-DataGatewayQuery @of -Query 'delete from t' -AllowWrite -WhatIf
+        $rows = @(Invoke-DataGatewayQuery @of -Query 'select * from t order by id')
+        $rows.Count, $rows[0].name, $rows[1].name | Should -Be 2, 'ä', $null
+        @(Invoke-DataGatewayQuery @of -Query 'select * from t where id = ?' -Parameters 2).Count | Should -Be 1
+        @(Invoke-DataGatewayQuery @of -Query 'select * from t where id > 5').Count | Should -Be 0
+        @(Invoke-DataGatewayQuery @of -Query 'select * from t' -MaxRows 1).Count | Should -Be 1
+        @(Invoke-DataGatewayQuery @of -Query 'select * from t' -Parameters $null).Count | Should -Be 2
+    }
+
+    It 'sends numbers the same in every culture' {
+        $before = [cultureinfo]::CurrentCulture
+        try {
+            [cultureinfo]::CurrentCulture = [cultureinfo] 'de-DE'
+            $row = Invoke-DataGatewayQuery @of -Query 'select ? + 0.25 as x' -Parameters 1.5
+            $row.x | Should -Be 1.75
+            [cultureinfo]::CurrentCulture = [cultureinfo] 'tr-TR'
+            (Get-DataGatewayCluster -Scope INDIVIDUAL).Id | Should -Be $id
+        } finally { [cultureinfo]::CurrentCulture = $before }
+    }
+
+    It 'says the database''s own error, and who answered' {
+        { Invoke-DataGatewayQuery @of -Query 'select * from nowhere' } | Should -Throw '*no such table: nowhere*' -ErrorId 'DM_GWPipeline_Gateway_MashupDataAccessError,Invoke-DataGatewayQuery'
+        Invoke-DataGatewayQuery @of -Query 'select 1' -InformationVariable served -Verbose 4>&1 | Where-Object { $_ -is [System.Management.Automation.VerboseRecord] } | Should -BeLike 'Member * answers*'
+        $served.MessageData.MemberGatewayId | Should -Be "$id"
+    }
+
+    It 'ends with an error, not short, when the answer fails after its first row' {
+        $query = 'with recursive c(n) as (select 1 union all select n + 1 from c where n < 60000) select case when n < 60000 then n else json(''{'') end as n from c'
+        $seen = @{ Rows = 0 }
+        { Invoke-DataGatewayQuery @of -Query $query | ForEach-Object { $seen.Rows++ } } | Should -Throw '*malformed JSON*' -ErrorId 'DM_GWPipeline_Gateway_MashupDataAccessError,*'
+        $seen.Rows | Should -BeGreaterThan 0
+        $seen.Rows | Should -BeLessThan 60000
+    }
+
+    It 'leaves a row whose only column is called error alone' {
+        $query = 'select json(''{"code":"x","message":"y"}'') as error union all select json(''{"code":"z","message":"y"}'')'
+        @(Invoke-DataGatewayQuery @of -Query $query).Count | Should -Be 2
+    }
+
+    It 'does not take a failure further down the pipeline for its own' {
+        { Invoke-DataGatewayQuery @of -Query 'select 1 as n union all select 2' | ForEach-Object { throw 'mine' } } | Should -Throw 'mine'
+        { Get-DataGatewayCluster | ForEach-Object { throw 'mine' } } | Should -Throw 'mine'
+    }
+
+    It 'stops the query when the pipeline stops' -Skip:$noPostgres {
+        $pg = New-TestPostgres $id 'stop'
+        $first = $pg | Invoke-DataGatewayQuery -Query 'select g from generate_series(1, 100000000) g' | Select-Object -First 3
+        $first.g | Should -Be 1, 2, 3
+        Wait-Until 'nothing runs' { (Get-DataGatewayClusterMember -GatewayClusterId $id | Measure-Object -Property RunningRequests -Sum).Sum -eq 0 }
+    }
+
+    It 'runs a million rows in constant memory' -Skip:$noPostgres {
+        $pg = New-TestPostgres $id 'million'
+        $query = 'select g as id, md5(g::text) as text, g * 1.5 as amount from generate_series(1, {0}) g'
+        $pg | Invoke-DataGatewayQuery -Query ($query -f 50000) | Measure-Object | Out-Null
+        [GC]::Collect()
+        $before = [GC]::GetTotalMemory($true)
+        $peak = @{ Bytes = 0 }
+        $clock = [System.Diagnostics.Stopwatch]::StartNew()
+        $count = ($pg | Invoke-DataGatewayQuery -Query ($query -f 1000000) |
+                ForEach-Object { if ($_.id % 200000 -eq 0) { $peak.Bytes = [Math]::Max($peak.Bytes, [GC]::GetTotalMemory($true)) }; $_ } | Measure-Object).Count
+        $count | Should -Be 1000000
+        Write-Host ("    {0:n0} rows/s, {1:n1} MB more in use than before" -f ($count / $clock.Elapsed.TotalSeconds), (($peak.Bytes - $before) / 1MB))
+        $peak.Bytes - $before | Should -BeLessThan 30MB
+    }
+}
+
+Describe 'Members, routes, limits' {
+    It 'routes around a disabled member and says why' {
+        $plan = Test-DataGatewayRoute -GatewayClusterId $id -GatewayClusterDatasourceId $source.Id
+        $plan.Available, $plan.Members.Count, $plan.Members[0].Position | Should -Be $true, 2, 1
+        Disable-DataGatewayClusterMember -GatewayClusterId $id -MemberGatewayId $id
+        (Test-DataGatewayRoute -GatewayClusterId $id).Members | Where-Object MemberGatewayId -eq $id | ForEach-Object Reason | Should -Be 'disabled'
+        Invoke-DataGatewayQuery @of -Query 'select 1' -InformationVariable served | Out-Null
+        $served.MessageData.GatewayName | Should -Be 'second'
+        Get-DataGatewayClusterMember -GatewayClusterId $id | Enable-DataGatewayClusterMember
+        (Test-DataGatewayRoute -GatewayClusterId $id).Members.Reason | Should -Be 'available', 'available'
+    }
+
+    It 'sets limits on the cluster and on a member, and takes them away' {
+        Set-DataGatewayCluster -GatewayClusterId $id -ConcurrentOperationLimit 7 -CPUUtilizationPercentageThreshold 90 -QueueTimeoutSeconds 5
+        $c = Get-DataGatewayCluster -GatewayClusterId $id
+        $c.ConcurrentOperationLimit, $c.CPUUtilizationPercentageThreshold, $c.QueueTimeoutSeconds | Should -Be 7, 90, 5
+        Set-DataGatewayClusterMember -GatewayClusterId $id -MemberGatewayId $id -ConcurrentOperationLimit 3 -Description 'first of two'
+        Wait-Until 'the member has its limit' { (Get-DataGatewayClusterMember -GatewayClusterId $id -MemberGatewayId $id).ConcurrentOperationLimit -eq 3 }
+        Set-DataGatewayClusterMember -GatewayClusterId $id -MemberGatewayId $id -ResetLimits
+        Set-DataGatewayCluster -GatewayClusterId $id -ResetLimits -QueueTimeoutSeconds 0
+        (Get-DataGatewayCluster -GatewayClusterId $id).ConcurrentOperationLimit | Should -Be 40
+        { Set-DataGatewayCluster -GatewayClusterId $id -CPUUtilizationPercentageThreshold 101 } | Should -Throw '*101*'
+    }
+
+    It 'promotes, drains, renames' {
+        $second = Get-DataGatewayClusterMember -GatewayClusterId $id | Where-Object Name -eq 'second'
+        Set-DataGatewayClusterMember -GatewayClusterId $id -MemberGatewayId $second.Id -Primary -Name 'zweite' -Draining $true
+        $second = Get-DataGatewayClusterMember -GatewayClusterId $id | Select-Object -First 1
+        $second.Name, $second.IsPrimary, $second.Draining | Should -Be 'zweite', $true, $true
+        $second | Set-DataGatewayClusterMember -Name 'second' -Draining $false
+        Set-DataGatewayClusterMember -GatewayClusterId $id -MemberGatewayId $id -Primary
+        { Remove-DataGatewayClusterMember -GatewayClusterId $id -MemberGatewayId $id -Confirm:$false } | Should -Throw -ErrorId 'CannotDeletePrimaryGatewayIfClusterMemberExists,*'
+    }
+
+    It 'changes the recovery key, and restores a member with the new one' {
+        $other = (Add-DataGatewayCluster -Name 'Recovery' -RecoveryKey (Get-TestKey)).ClusterId
+        { Set-DataGatewayClusterRecoveryKey -GatewayClusterId $other -CurrentRecoveryKey (Get-Secret 'wrong-key') -NewRecoveryKey (Get-Secret 'new-key-new') } | Should -Throw -ErrorId 'InvalidRecoveryKey,*'
+        Set-DataGatewayClusterRecoveryKey -GatewayClusterId $other -CurrentRecoveryKey (Get-TestKey) -NewRecoveryKey (Get-Secret 'new-key-new')
+        { Restore-DataGatewayClusterMember -GatewayClusterId $other -MemberGatewayId $other -RecoveryKey (Get-TestKey) } | Should -Throw -ErrorId 'InvalidRecoveryKey,*'
+        $env:PATH = (Join-Path $stage.Folder 'bin') + [System.IO.Path]::PathSeparator + $env:PATH
+        [void] (New-Item -ItemType Directory -Path (Join-Path $stage.Folder 'bin') -Force)
+        [void] (New-Item -ItemType SymbolicLink -Path (Join-Path $stage.Folder 'bin/comporta') -Target $stage.Binary -Force)
+        $state = Join-Path $stage.Folder 'restored'
+        $restored = Restore-DataGatewayClusterMember -GatewayClusterId $other -MemberGatewayId $other -RecoveryKey (Get-Secret 'new-key-new') -StateDirectory $state
+        $restored.Joined, $restored.MemberGatewayId, $restored.EnrolmentToken | Should -Be $true, $other, $null
+        $env:COMPORTA_RECOVERY_KEY | Should -BeNullOrEmpty
+        (Get-DataGatewayClusterMember -GatewayClusterId $other).Enrolled | Should -BeTrue
+        Remove-DataGatewayCluster -GatewayClusterId $other -Confirm:$false
+    }
+
+    It 'replaces credentials; the next query uses them' {
+        Set-DataGatewayClusterDatasourceCredential @of -Credential (New-Object pscredential 'Zoë', (Get-Secret 'pässwörd-✓')) -EncryptedConnection NotEncrypted
+        (Invoke-DataGatewayQuery @of -Query 'select 1 as one').one | Should -Be 1
+        Set-DataGatewayClusterDatasource @of -DatasourceName 'renamed' -Annotation 'note'
+        $d = Get-DataGatewayClusterDatasource @of
+        $d.DatasourceName, $d.Annotation, $d.CredentialType, $d.ClusterName | Should -Be 'renamed', 'note', 'Basic', 'Behaviour'
+        { Set-DataGatewayClusterDatasourceCredential @of -CredentialType Key } | Should -Throw '*-Secret*'
+    }
+}
+
+Describe 'Errors' {
+    It 'is a terminating error by itself, with code, message, request and category' {
+        $caught = $null
+        try { Get-DataGatewayCluster -GatewayClusterId ([guid]::NewGuid()) } catch { $caught = $_ }
+        $caught.FullyQualifiedErrorId | Should -Be 'PowerBIEntityNotFound,Get-DataGatewayCluster'
+        $caught.CategoryInfo.Category | Should -Be 'ObjectNotFound'
+        $caught.Exception.Code, $caught.Exception.StatusCode | Should -Be 'PowerBIEntityNotFound', 404
+        $caught.Exception.Message | Should -BeLike "*(PowerBIEntityNotFound, request $($caught.Exception.RequestId))"
+        $caught.Exception.Message | Should -Not -BeLike '*One or more*'
+        $caught.ErrorDetails.Message | Should -Be $caught.Exception.Message
+        $Error[0].Exception.Message | Should -Be $caught.Exception.Message
+    }
+
+    It 'stands in $Error once, and sets $? like any command' {
+        $before = $Error.Count
+        Get-DataGatewayCluster -GatewayClusterId ([guid]::NewGuid()) -ErrorAction SilentlyContinue -ErrorVariable mine | Should -BeNullOrEmpty
+        $ok = $true
+        Get-DataGatewayCluster -GatewayClusterId ([guid]::NewGuid()) -ErrorAction SilentlyContinue; $ok = $?
+        $ok | Should -BeFalse
+        $mine.Count | Should -Be 1
+        $Error.Count - $before | Should -Be 2
+        $unknown = [guid]::NewGuid()
+        @($unknown, $id | ForEach-Object { Get-DataGatewayCluster -GatewayClusterId $_ -ErrorAction Ignore }).Count | Should -Be 1
+    }
+
+    It 'goes on with the next statement in a script, and ends it under Stop' {
+        $head = "`$env:COMPORTA_ENDPOINT = '$($stage.Endpoint)'; Import-Module '$PSScriptRoot/../Comporta/Comporta.psd1';"
+        $on = Invoke-Fresh "$head Get-DataGatewayCluster; 'went on'"
+        $on.Text | Should -BeLike '*not logged in*went on*'
+        $stop = Invoke-Fresh "$head `$ErrorActionPreference = 'Stop'; Get-DataGatewayCluster; 'went on'"
+        $stop.Text | Should -Not -BeLike '*went on*'
+        $stop.Status | Should -Be 1
+        (Invoke-Fresh "$head Connect-DataGatewayServiceAccount" @()).Text | Should -BeLike '*nobody is there to be asked*'
+    }
+
+    It 'describes what went wrong' {
+        try { Set-DataGatewayCluster -GatewayClusterId $id -Name '' } catch { $record = $_ }
+        $about = $record | Resolve-DataGatewayError
+        $about.Response | Should -BeLike 'Bad Request (400): {"error"*'
+        $about.RequestMethod, $about.RequestUri | Should -Be 'PATCH', "$($stage.Endpoint)/v2.0/myorg/me/gatewayClusters/$id"
+        $about.ResponseDate | Should -Not -BeNullOrEmpty
+        $about.PSObject.Properties.Name | Should -Contain 'InvocationInfo'
+        try { throw 'other' } catch { $record = $_ }
+        (Resolve-DataGatewayError -Error $record).Message | Should -Be 'other'
+    }
+
+    It 'says how to reach a service that is not there, and refuses other addresses' {
+        { Connect-DataGatewayServiceAccount -Endpoint 'http://127.0.0.1:1' -ApplicationId x -ClientSecret (Get-Secret 'never-shown') } | Should -Throw '*cannot be reached: Connection refused*'
+        { Connect-DataGatewayServiceAccount -Endpoint 'ftp://x' -ApplicationId x -ClientSecret (Get-Secret 'never-shown') } | Should -Throw '*https://gateway.example.com*'
+        { Connect-DataGatewayServiceAccount -ApplicationId x -CertificateThumbprint y } | Should -Throw '*certificate*'
+        Connect-TestAdmin | Out-Null
+        { Invoke-DataGatewayRestMethod -Url 'https://elsewhere.example.com/x' } | Should -Throw '*Only addresses of*'
+        { Invoke-DataGatewayRestMethod -Url '//elsewhere.example.com/x' } | Should -Throw '*Only addresses of*'
+        { Invoke-DataGatewayRestMethod -Url /v2.0/myorg/gatewayClusterDatasources } | Should -Throw -ErrorId 'EndpointNotFound,*'
+    }
+
+    It 'shows no secret, neither in objects nor in errors' {
+        $text = @(Connect-TestAdmin; $Error; $Error | Resolve-DataGatewayError; Get-DataGatewayClusterDatasource -Cluster $id; Get-DataGatewayAuditEvent) | Format-List -Property * -Force | Out-String -Width 4000
+        foreach ($secret in $stage.AdminSecret, 'geheimer-Schl', 'p4ss-of-the-source', 'never-shown') { $text | Should -Not -BeLike "*$secret*" }
+    }
+}
+
+Describe 'Objects' {
+    It 'counts 0, 1 and many, groups, exports, and makes fresh objects' {
+        @(Get-DataGatewayClusterDatasource -GatewayClusterId $id -ErrorAction Stop | Where-Object DatasourceName -eq 'none').Count | Should -Be 0
+        $one = Get-DataGatewayCluster
+        $one.Count | Should -Be 1
+        $one | Add-Member -NotePropertyName Extra -NotePropertyValue 1
+        (Get-DataGatewayCluster).PSObject.Properties['Extra'] | Should -BeNullOrEmpty
+        ($one.MemberGateways | Group-Object State).Name | Should -Be 'Enabled'
+        $csv = Join-Path $stage.Folder 'members.csv'
+        foreach ($round in 1, 2) { Get-DataGatewayClusterMember -GatewayClusterId $id | Export-Csv -LiteralPath $csv -Append }
+        @(Import-Csv -LiteralPath $csv).Count | Should -Be 4
+        $json = $one | ConvertTo-Json -Depth 5 | ConvertFrom-Json
+        $json.MemberGateways[0].Id | Should -BeExactly "$id"
+        $one.MemberGateways[0] | ConvertTo-Json -WarningVariable cut -WarningAction SilentlyContinue | Should -Not -BeNullOrEmpty
+        $cut | Should -BeNullOrEmpty
+        $xml = [xml] [System.Text.Encoding]::UTF8.GetString([Convert]::FromBase64String($one.MemberGateways[0].PublicKey))
+        $xml.SelectSingleNode('//RSAParameters/Modulus').InnerText | Should -Be $one.PublicKey.Modulus
+    }
+
+    It 'shows good tables' {
+        Get-DataGatewayCluster | Out-String -Width 200 | Should -Match 'Name\s+Status\s+Members.*\n.*\n.*Behaviour\s+Live\s+2'
+        Get-DataGatewayClusterMember -GatewayClusterId $id | Out-String -Width 200 | Should -Match 'RunningRequests'
+        Add-DataGatewayClusterMember -GatewayClusterId $id -GatewayName third -RecoveryKey (Get-TestKey) -OutVariable made | Out-String -Width 200 | Should -Not -Match 'EnrolmentToken'
+        $made[0].EnrolmentToken | Should -Not -BeNullOrEmpty
+        Remove-DataGatewayClusterMember -GatewayClusterId $id -MemberGatewayId $made[0].MemberGatewayId -Confirm:$false
+    }
+
+    It 'changes nothing under -WhatIf' {
+        $before = @(Get-DataGatewayAuditEvent).Count
+        Remove-DataGatewayCluster -GatewayClusterId $id -WhatIf
+        Set-DataGatewayCluster -GatewayClusterId $id -Name x -WhatIf
+        Add-DataGatewayCluster -Name x -RecoveryKey (Get-TestKey) -WhatIf
+        Get-DataGatewayCluster | Disable-DataGatewayClusterMember -MemberGatewayId $id -WhatIf
+        @(Get-DataGatewayAuditEvent).Count | Should -Be $before
+    }
+
+    It 'lists the audit log over its pages, with filters' {
+        $all = @(Get-DataGatewayAuditEvent)
+        $all[0].At | Should -BeOfType [datetime]
+        $renamed = Get-DataGatewayAuditEvent -GatewayClusterId $id -Action cluster.update -Since (Get-Date).AddHours(-1) -Until (Get-Date).AddHours(1)
+        @($renamed).Count | Should -BeGreaterThan 0
+        $renamed.Action | Select-Object -Unique | Should -Be 'cluster.update'
+        @(Get-DataGatewayAuditEvent -Since (Get-Date).AddHours(1)).Count | Should -Be 0
+    }
+
+    It 'completes ids by name, and stays silent when nobody is connected' {
+        $line = 'Get-DataGatewayCluster -GatewayClusterId Beh'
+        (TabExpansion2 $line $line.Length).CompletionMatches.CompletionText | Should -Be "$id"
+        $line = "Get-DataGatewayClusterMember -GatewayClusterId $id -MemberGatewayId sec"
+        (TabExpansion2 $line $line.Length).CompletionMatches.ListItemText | Should -BeLike 'second*'
+        $before = $Error.Count
+        Disconnect-DataGatewayServiceAccount
+        $line = 'Get-DataGatewayCluster -GatewayClusterId Beh'
+        @((TabExpansion2 $line $line.Length).CompletionMatches | Where-Object CompletionText -eq "$id").Count | Should -Be 0
+        $Error.Count | Should -Be $before
+        Connect-TestAdmin | Out-Null
+    }
+}
+
+Describe 'Tokens' {
+    It 'gives the token as a header that others use' {
+        (Invoke-RestMethod "$($stage.Endpoint)/v2.0/myorg/me/gatewayClusters" -Headers (Get-DataGatewayAccessToken)).value.id | Should -Be "$id"
+        Get-DataGatewayAccessToken -AsString | Should -Match '^Bearer \S+$'
+    }
+
+    It 'renews a token that the service does not take any more' {
+        & (Get-Module Comporta) { $script:Session.Token = ConvertTo-Secret 'a.worthless.token' }
+        (Get-DataGatewayCluster).Id | Should -Be $id
+    }
+
+    It 'renews a token before its end' {
+        $first = Get-DataGatewayAccessToken -AsString
+        & (Get-Module Comporta) { $script:Session.RenewAt = [datetime]::UtcNow.AddSeconds(-1) }
+        Get-DataGatewayAccessToken -AsString | Should -Not -Be $first
+    }
+}
+
+Describe 'Older module and example' {
+    It 'R17 does with the ten functions what scripts did' {
+        Import-Module (Join-Path $PSScriptRoot '../Compatibility/OnPremisesDataGatewayHAMgmt/OnPremisesDataGatewayHAMgmt.psd1') -Force
+        $env:COMPORTA_CLIENT_ID, $env:COMPORTA_CLIENT_SECRET = $stage.AdminId, $stage.AdminSecret
+        try {
+            Logout-OnPremisesDataGateway
+            Get-OnPremisesDataGatewayClusters -WarningVariable warned -WarningAction SilentlyContinue | Should -BeNullOrEmpty
+            "$warned" | Should -Be 'Please log in first.'
+            Login-OnPremisesDataGateway -EmailAddress admin@example.com 6>&1 | Should -BeLike "Current backend is: $($stage.Endpoint)*"
+            $cluster = Get-OnPremisesDataGatewayClusters
+            $cluster.objectId, $cluster.loadBalancingType | Should -Be "$id", 'Failover'
+            ($cluster.gateways | ConvertFrom-Json)[0].isAnchorGateway | Should -BeTrue
+            $member = (Get-OnPremisesDataClusterGateways -ClusterObjectId $id)[1]
+            $member.gatewayStatus, $member.gatewayClusterStatus | Should -Be 'Live', 'Enabled'
+            $changed = Set-OnPremisesDataGateway -ClusterObjectId $id -GatewayObjectId $member.gatewayObjectId -MemberStatus None -GatewayContactInformation 'ops@example.com'
+            $changed.gatewayClusterStatus, $changed.gatewayContactInformation, $changed.gatewayName | Should -Be 'None', 'ops@example.com', 'second'
+            (Set-OnPremisesDataGateway -ClusterObjectId $id -GatewayObjectId $member.gatewayObjectId -MemberStatus Enabled).gatewayClusterStatus | Should -Be 'Enabled'
+            Set-OnPremisesDataGateway -ClusterObjectId $id -GatewayObjectId $member.gatewayObjectId -Name ' ' -WarningVariable warned -WarningAction SilentlyContinue
+            "$warned" | Should -Be 'Gateway name cannot be empty.'
+            (Set-OnPremisesDataGatewayCluster -ClusterObjectId $id -LoadBalancingType Random).loadBalancingType | Should -Be 'Random'
+            (Set-OnPremisesDataGatewayCluster -ClusterObjectId $id -LoadBalancingType Failover -Description 'old way').description | Should -Be 'old way'
+            Remove-OnPremisesDataGateway -ClusterObjectId $id -GatewayObjectId ([guid]::NewGuid())
+            (Get-OnPremisesDataGatewayStatus -ClusterObjectId $id -GatewayObjectId $member.gatewayObjectId).gatewayUpgradeState | Should -Be 'UpToDate'
+            Get-OnPremisesDataGatewayRegions | Should -Not -BeNullOrEmpty
+        } finally {
+            $env:COMPORTA_CLIENT_ID, $env:COMPORTA_CLIENT_SECRET = $null, $null
+            Connect-TestAdmin | Out-Null
+        }
+    }
+
+    It 'runs the example of README' -Skip:$noPostgres {
+        $folder = (New-Item -ItemType Directory -Path (Join-Path $stage.Folder 'example')).FullName
+        $bin = (New-Item -ItemType Directory -Path (Join-Path $stage.Folder 'bin') -Force).FullName
+        [void] (New-Item -ItemType SymbolicLink -Path (Join-Path $bin 'comporta') -Target $stage.Binary -Force)
+        $env:PATH = $bin + [System.IO.Path]::PathSeparator + $env:PATH
+        $user = New-TestPrincipal 'Reader'
+        $output = & (Join-Path $PSScriptRoot '../examples/TwoMemberCluster.ps1') -Endpoint $stage.Endpoint -ApplicationId $stage.AdminId -ClientSecret (Get-Secret $stage.AdminSecret) -Folder $folder `
+            -Server $env:COMPORTA_TEST_POSTGRES -Database postgres -DatabaseLogin (New-Object pscredential 'postgres', (Get-Secret 'not-asked-for')) -UserId $user.Id
+        $output[0].database, $output[1].still_here, $output[2] | Should -Be 'postgres', 1, 'served by first'
+        Get-DataGatewayCluster | Where-Object Name -eq 'Sales example' | Should -BeNullOrEmpty
+    }
+}
