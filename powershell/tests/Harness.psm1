@@ -102,7 +102,7 @@ function New-TestCluster([string] $Name, [string[]] $Members = @()) {
     $cluster = Add-DataGatewayCluster -GatewayName $Name -RecoveryKey (Get-TestKey)
     Start-TestMember $cluster | Out-Null
     foreach ($member in $Members) { Start-TestMember (Add-DataGatewayClusterMember -GatewayClusterId $cluster.ClusterId -GatewayName $member -RecoveryKey (Get-TestKey)) | Out-Null }
-    Wait-Until "members of $Name are live" { -not @((Get-DataGatewayCluster -GatewayClusterId $cluster.ClusterId).MemberGateways.Status -ne 'Live').Count }
+    Wait-Until "members of $Name are live" { -not (@((Get-DataGatewayCluster -GatewayClusterId $cluster.ClusterId).MemberGateways.Status) -ne 'Live') }
     $cluster.ClusterId
 }
 
