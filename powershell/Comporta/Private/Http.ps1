@@ -66,12 +66,12 @@ function Read-ResponseText($Response) {
     }
 }
 
-# Open-Gateway sends a request to the service the caller is connected to and returns the open answer; the caller disposes it. An
-# expired token is renewed once, and a request that was put off is sent again when the service said.
+# Open-Gateway sends a request to the service the caller is connected to and returns the open answer; the caller disposes it. A
+# body of bytes goes out as it is. An expired token is renewed once, and a request that was put off is sent again when the service said.
 function Open-Gateway([string] $Method, [string] $Path, $Body, [string] $Accept = 'application/json', [int] $TimeoutSeconds = 100) {
     $session = Get-Session
-    $bytes = $null
-    if ($null -ne $Body) { $bytes = ConvertTo-GatewayJson $Body }
+    $bytes = $Body
+    if ($null -ne $Body -and $Body -isnot [byte[]]) { $bytes = ConvertTo-GatewayJson $Body }
     $request = @{ Method = $Method; Uri = $session.Endpoint + $Path; Body = $bytes; ContentType = 'application/json; charset=utf-8'
         Accept = $Accept; TimeoutSeconds = $TimeoutSeconds; Token = Get-Token }
     $renewed, $busy = $false, 0

@@ -32,7 +32,7 @@ function Invoke-DataGatewayRestMethod {
         Invoke-Guarded $PSCmdlet $Url {
             $path = Resolve-ServicePath $Url
             $value = $Body
-            if ($value -is [string]) { $value = ConvertFrom-GatewayJson $value }
+            if ($value -is [string]) { $value = [System.Text.Encoding]::UTF8.GetBytes($value) }
             Read-ResponseText (Open-Gateway -Method $Method.ToUpperInvariant() -Path $path -Body $value -TimeoutSeconds $TimeoutSec)
         }
     }
