@@ -124,3 +124,13 @@ type Presence struct {
 	Machine  string
 	Protocol string
 }
+
+// overLimit names what each limit's refusal speaks of.
+var overLimit = map[Code]string{CodeCPULimit: "CPU", CodeMemoryLimit: "memory", CodeConcurrencyLimit: "concurrency"}
+
+// OverLimit makes the error of a member, or of all of them, at or over a limit: code is one of CodeCPULimit, CodeMemoryLimit and
+// CodeConcurrencyLimit. The words are Microsoft's, as callers' scripts know them (contract section 8).
+func OverLimit(code Code) *Error {
+	return Errorf(code, "The gateway you selected can't establish data source connections because it's exceeded the %s limit set by your gateway admin. "+
+		"Try again later, or ask your gateway admin to increase the limit.", overLimit[code])
+}

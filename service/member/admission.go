@@ -8,12 +8,6 @@ import (
 	"comporta/service/gateway"
 )
 
-// The words of a refusal. Source: contract section 8; they are Microsoft's.
-const (
-	refusalHead = "The gateway you selected can't establish data source connections because it's exceeded the "
-	refusalTail = " limit set by your gateway admin. Try again later, or ask your gateway admin to increase the limit."
-)
-
 // admission decides whether the member takes one more request, and counts the running ones exactly.
 type admission struct {
 	load *sampler
@@ -59,11 +53,11 @@ func (a *admission) admit() (release func(), refusal *gateway.Error) {
 	case a.draining.Load():
 		return nil, errDraining()
 	case over(load.cpu, limits.CPU):
-		return nil, refuse(gateway.CodeCPULimit, "CPU")
+		return nil, gateway.OverLimit(gateway.CodeCPULimit)
 	case over(load.memory, limits.Memory):
-		return nil, refuse(gateway.CodeMemoryLimit, "memory")
+		return nil, gateway.OverLimit(gateway.CodeMemoryLimit)
 	case !a.enter(int64(limits.Concurrency)):
-		return nil, refuse(gateway.CodeConcurrencyLimit, "concurrency")
+		return nil, gateway.OverLimit(gateway.CodeConcurrencyLimit)
 	}
 	// Looked at again after counting: either this request sees a drain that began meanwhile, or the drain sees this request.
 	if a.draining.Load() {
@@ -117,8 +111,4 @@ func errDraining() *gateway.Error {
 // over holds for a known reading at or over a limit that is on.
 func over(r gateway.Reading, limit int) bool {
 	return limit > 0 && r.Known && r.Percent >= float64(limit)
-}
-
-func refuse(code gateway.Code, what string) *gateway.Error {
-	return gateway.Errorf(code, "%s%s%s", refusalHead, what, refusalTail)
 }

@@ -13,12 +13,6 @@ const (
 	RetryAfterConcurrency = 5 * time.Second
 )
 
-// Microsoft's words, as callers' scripts know them; CPU, memory or concurrency stands between the two halves.
-const (
-	limitTextHead = "The gateway you selected can't establish data source connections because it's exceeded the "
-	limitTextTail = " limit set by your gateway admin. Try again later, or ask your gateway admin to increase the limit."
-)
-
 // Refusal makes the error for a request that no member took: of a route with nothing in Order, or of one whose members all refused or
 // broke (see Refused). Its resource is the cluster, its details name every member's reason in plan order.
 //
@@ -57,12 +51,10 @@ func causeOf(reasons []Reason) *gateway.Error {
 
 // overLimit makes the error of a limit, without resource and details.
 func overLimit(reason Reason) *gateway.Error {
-	word, retry := "CPU", RetryAfterLoad
-	switch reason {
-	case Memory:
-		word = "memory"
-	case Concurrency:
-		word, retry = "concurrency", RetryAfterConcurrency
+	err := gateway.OverLimit(reason.Code())
+	err.RetryAfter = RetryAfterLoad
+	if reason == Concurrency {
+		err.RetryAfter = RetryAfterConcurrency
 	}
-	return &gateway.Error{Code: reason.Code(), Message: limitTextHead + word + limitTextTail, RetryAfter: retry}
+	return err
 }
