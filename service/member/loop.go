@@ -146,14 +146,26 @@ func (l *loop) replace(ctx context.Context, after time.Duration, old *tunnel.Tun
 		l.log("the service asked for a new tunnel, which could not be opened; the old one stays", "reason", err)
 		return nil
 	}
-	l.retired.Go(func() {
-		ctx, cancel := context.WithTimeout(ctx, retireTimeout)
-		defer cancel()
-		if err := old.Shutdown(ctx); err != nil {
-			l.log("the replaced tunnel did not finish in order", "reason", err)
-		}
-	})
+	l.retired.Go(func() { l.retire(ctx, old) })
 	return next
+}
+
+// retire ends a tunnel in order once its successor has taken over. The service says when that is: until the successor's first report has
+// arrived there, the old tunnel may be the only way to this member.
+func (l *loop) retire(ctx context.Context, old *tunnel.Tunnel) {
+	takeover := time.NewTimer(dialTimeout)
+	defer takeover.Stop()
+	select {
+	case <-old.Released():
+	case <-old.Done():
+	case <-takeover.C:
+	case <-ctx.Done():
+	}
+	ctx, cancel := context.WithTimeout(ctx, retireTimeout)
+	defer cancel()
+	if err := old.Shutdown(ctx); err != nil {
+		l.log("the replaced tunnel did not finish in order", "reason", err)
+	}
 }
 
 func (l *loop) set(t *tunnel.Tunnel) {

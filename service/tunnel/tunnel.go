@@ -101,6 +101,10 @@ func (t *Tunnel) Close() {
 	t.conn.Close()
 }
 
+// Released is closed when the service sends nothing more over this tunnel: after Shutdown began, and also when a successor made by Redial
+// has taken over. Until then the service may have no other way to the member.
+func (t *Tunnel) Released() <-chan struct{} { return t.released }
+
 // Done is closed when the connection has ended.
 func (t *Tunnel) Done() <-chan struct{} { return t.conn.done }
 
