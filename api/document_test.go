@@ -106,6 +106,7 @@ func TestEveryDocumentedRouteAnswersAsDocumented(t *testing.T) {
 	c.clusters()
 	c.dataSources()
 	c.v1()
+	c.unified()
 	c.fabric()
 	for path, item := range doc.Paths.Map() {
 		for method := range item.Operations() {

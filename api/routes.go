@@ -23,6 +23,7 @@ func (s *Server) table() []rest.Route {
 	routes = append(routes, s.plainRoutes()...)
 	routes = append(routes, s.powerbiRoutes()...)
 	routes = append(routes, s.v1Routes()...)
+	routes = append(routes, s.unifiedRoutes()...)
 	routes = append(routes, s.fabricRoutes()...)
 	return append(routes, s.connectionRoutes()...)
 }
@@ -174,6 +175,24 @@ func (s *Server) v1Routes() []rest.Route {
 		route("GET", source+"/users", service.SeeDataSource, h.ListV1Users),
 		route("POST", source+"/users", service.ManageDataSource, h.PutV1User),
 		route("DELETE", source+"/users/{user}", service.ManageDataSource, h.DeleteV1User),
+	}
+}
+
+// unifiedRoutes are the oldest surface, which OnPremisesDataGatewayHAMgmt speaks.
+func (s *Server) unifiedRoutes() []rest.Route {
+	h := &powerbi.Handlers{Service: s.cfg.Service, PublicURL: s.cfg.PublicURL, Now: s.cfg.Now}
+	const clusters, one = "/unifiedgateway/gatewayclusters", "/unifiedgateway/gatewayclusters/{cluster}"
+	const member = one + "/gateways/{member}"
+	route := func(method, path string, action service.Action, handler echo.HandlerFunc) rest.Route {
+		return rest.Route{Method: method, Path: path, Action: action, Style: powerbi.Style{}, Handler: handler}
+	}
+	return []rest.Route{
+		route("GET", clusters, service.ListOwn, h.ListUnifiedClusters),
+		route("GET", one, service.SeeCluster, h.GetUnifiedCluster),
+		route("PATCH", one, service.ManageCluster, h.UpdateUnifiedCluster),
+		route("PATCH", member, service.ManageCluster, h.UpdateUnifiedGateway),
+		route("DELETE", member, service.ManageCluster, h.RemoveUnifiedGateway),
+		route("GET", member+"/status", service.SeeCluster, h.GetUnifiedStatus),
 	}
 }
 

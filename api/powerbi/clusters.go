@@ -271,7 +271,7 @@ func (h *Handlers) GetStatus(c echo.Context) error {
 		return err
 	}
 	status := ClusterStatus{Context: h.context("gatewayClusters/status/$entity"), ClusterStatus: liveOr(s.Online, "None"), StaticCapabilities: staticCapabilities,
-		GatewayVersion: s.Version, UpgradeState: upgradeState(s), MemberGatewayErrorMessages: []string{}, MemberGatewayErrors: []MemberStatus{}}
+		GatewayVersion: s.Version, UpgradeState: upgradeState(s.Version, s.MixedVersions), MemberGatewayErrorMessages: []string{}, MemberGatewayErrors: []MemberStatus{}}
 	for _, p := range s.Problems {
 		status.MemberGatewayErrors = append(status.MemberGatewayErrors, MemberStatus{p.MemberID, p.MemberName, string(p.Code), p.Message})
 		status.MemberGatewayErrorMessages = append(status.MemberGatewayErrorMessages, p.MemberName+": "+p.Message+" ("+string(p.Code)+")")
@@ -279,11 +279,11 @@ func (h *Handlers) GetStatus(c echo.Context) error {
 	return c.JSON(http.StatusOK, status)
 }
 
-func upgradeState(s service.ClusterStatus) string {
+func upgradeState(version string, mixed bool) string {
 	switch {
-	case s.Version == "":
+	case version == "":
 		return "Unknown"
-	case s.MixedVersions:
+	case mixed:
 		return "NewVersionAvailable"
 	}
 	return "UpToDate"

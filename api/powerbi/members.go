@@ -92,20 +92,29 @@ func memberIDs(c echo.Context) (cluster, member gateway.ID, err error) {
 //	@Failure	401,404	{object}	ErrorResponse
 //	@Router		/v2.0/myorg/gatewayClusters/{cluster}/memberGateways/{member} [get]
 func (h *Handlers) GetMember(c echo.Context) error {
-	clusterID, id, err := memberIDs(c)
+	cluster, m, err := h.memberOf(c)
 	if err != nil {
 		return err
+	}
+	return c.JSON(http.StatusOK, member(&cluster.Cluster, m))
+}
+
+// memberOf reads the member that the path names, and its cluster.
+func (h *Handlers) memberOf(c echo.Context) (*service.ClusterView, *service.MemberView, error) {
+	clusterID, id, err := memberIDs(c)
+	if err != nil {
+		return nil, nil, err
 	}
 	view, err := h.Service.Clusters.Get(c.Request().Context(), clusterID)
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
 	for i := range view.Members {
 		if view.Members[i].ID == id {
-			return c.JSON(http.StatusOK, member(&view.Cluster, &view.Members[i]))
+			return &view, &view.Members[i], nil
 		}
 	}
-	return gateway.Errorf(gateway.CodeNotFound, "The cluster has no such member.").About(id)
+	return nil, nil, gateway.Errorf(gateway.CodeNotFound, "The cluster has no such member.").About(id)
 }
 
 // UpdateMemberRequest changes what is given; null and what is left out stay as they are.
