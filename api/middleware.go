@@ -96,6 +96,9 @@ func (s *Server) caller(c echo.Context) (*gateway.Caller, error) {
 
 // permit asks the one predicate about the entities that the path names.
 func (s *Server) permit(c echo.Context, action service.Action, caller *gateway.Caller) error {
+	if c.Param(rest.ParamConnection) != "" {
+		return s.permitConnection(c, action, caller)
+	}
 	var on service.Target
 	var err error
 	if c.Param(rest.ParamCluster) != "" {
@@ -109,4 +112,15 @@ func (s *Server) permit(c echo.Context, action service.Action, caller *gateway.C
 		}
 	}
 	return s.cfg.Service.Access.Check(c.Request().Context(), caller, action, on)
+}
+
+// permitConnection asks about a connection. Its path does not name its cluster, which is found on the way and kept for the handler.
+func (s *Server) permitConnection(c echo.Context, action service.Action, caller *gateway.Caller) error {
+	id, err := rest.ID(c, rest.ParamConnection)
+	if err != nil {
+		return err
+	}
+	cluster, err := s.cfg.Service.Access.CheckDataSource(c.Request().Context(), caller, action, id)
+	rest.SetConnectionCluster(c, cluster)
+	return err
 }

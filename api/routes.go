@@ -227,27 +227,27 @@ func (s *Server) fabricRoutes() []rest.Route {
 	}
 }
 
-// connectionRoutes are the connections of the Fabric surface. A connection's path names no cluster, so the table lets in whoever has a token
-// (ListOwn), and Permitted asks for the action that stands beside each handler.
+// connectionRoutes are the connections of the Fabric surface.
 func (s *Server) connectionRoutes() []rest.Route {
 	h := &fabric.Handlers{Service: s.cfg.Service}
 	const all, one, role = "/v1/connections", "/v1/connections/{connection}", "/v1/connections/{connection}/roleAssignments/{principal}"
-	route := func(method, path string, handler echo.HandlerFunc) rest.Route {
-		return rest.Route{Method: method, Path: path, Action: service.ListOwn, Style: fabric.Style{Resource: fabric.Connections}, Handler: handler}
+	route := func(method, path string, action service.Action, handler echo.HandlerFunc) rest.Route {
+		return rest.Route{Method: method, Path: path, Action: action, Style: fabric.Style{Resource: fabric.Connections}, Handler: handler}
 	}
 	return []rest.Route{
-		route("GET", all, h.ListConnections),
-		route("POST", all, h.CreateConnection), // the gateway stands in the body; the handler asks for CreateDataSource on it
-		route("GET", all+"/supportedConnectionTypes", h.ListConnectionTypes),
-		route("GET", one, h.Permitted(service.SeeDataSource, h.GetConnection)),
-		route("PATCH", one, h.Permitted(service.ManageDataSource, h.UpdateConnection)),
-		route("DELETE", one, h.Permitted(service.ManageDataSource, h.DeleteConnection)),
-		route("POST", one+"/testConnection", h.Permitted(service.UseDataSource, h.TestConnection)),
-		route("GET", one+"/roleAssignments", h.Permitted(service.SeeDataSource, h.ListConnectionRoles)),
-		route("POST", one+"/roleAssignments", h.Permitted(service.ManageDataSource, h.AddConnectionRole)),
-		route("GET", role, h.Permitted(service.SeeDataSource, h.GetConnectionRole)),
-		route("PATCH", role, h.Permitted(service.ManageDataSource, h.UpdateConnectionRole)),
-		route("DELETE", role, h.Permitted(service.ManageDataSource, h.DeleteConnectionRole)),
+		route("GET", all, service.ListOwn, h.ListConnections),
+		// The gateway stands in the body; the handler asks for CreateDataSource on it.
+		route("POST", all, service.ListOwn, h.CreateConnection),
+		route("GET", all+"/supportedConnectionTypes", service.ListOwn, h.ListConnectionTypes),
+		route("GET", one, service.SeeDataSource, h.GetConnection),
+		route("PATCH", one, service.ManageDataSource, h.UpdateConnection),
+		route("DELETE", one, service.ManageDataSource, h.DeleteConnection),
+		route("POST", one+"/testConnection", service.UseDataSource, h.TestConnection),
+		route("GET", one+"/roleAssignments", service.SeeDataSource, h.ListConnectionRoles),
+		route("POST", one+"/roleAssignments", service.ManageDataSource, h.AddConnectionRole),
+		route("GET", role, service.SeeDataSource, h.GetConnectionRole),
+		route("PATCH", role, service.ManageDataSource, h.UpdateConnectionRole),
+		route("DELETE", role, service.ManageDataSource, h.DeleteConnectionRole),
 	}
 }
 

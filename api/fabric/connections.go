@@ -58,30 +58,10 @@ func connectionOf(v *service.DataSourceView) Connection {
 		ConnectionRecency: ConnectionRecency{v.CreatedAt}}
 }
 
-const clusterKey = "comporta.connection.cluster"
-
-// Permitted asks for the permission on the connection that the path names. A connection's path does not name its cluster, which the check
-// of the route table goes by; so the cluster is found first, here.
-func (h *Handlers) Permitted(action service.Action, next echo.HandlerFunc) echo.HandlerFunc {
-	return func(c echo.Context) error {
-		id, err := rest.ID(c, "connection")
-		if err != nil {
-			return err
-		}
-		cluster, err := h.Service.Access.CheckDataSource(c.Request().Context(), rest.Caller(c), action, id)
-		if err != nil {
-			return err
-		}
-		c.Set(clusterKey, cluster)
-		return next(c)
-	}
-}
-
-// place is where the connection of the path stands, as Permitted found it.
+// place is where the connection of the path stands, as the permission check found it.
 func place(c echo.Context) (cluster, id gateway.ID, err error) {
-	id, err = rest.ID(c, "connection")
-	cluster, _ = c.Get(clusterKey).(gateway.ID)
-	return cluster, id, err
+	id, err = rest.ID(c, rest.ParamConnection)
+	return rest.ConnectionCluster(c), id, err
 }
 
 // ListConnections lists the connections that the caller may see.

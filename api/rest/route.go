@@ -17,8 +17,8 @@ type Style interface {
 // Route is one line of the route table. Authentication and permission are done from it, never in a handler.
 type Route struct {
 	Method, Path string
-	// Action is what the caller must be allowed to do to the entities that the path names by {cluster} and {dataSource}. It is "" for a
-	// public route only.
+	// Action is what the caller must be allowed to do to the entities that the path names by {cluster} and {dataSource}, or by
+	// {connection}. It is "" for a public route only.
 	Action service.Action
 	// Public routes need no token.
 	Public  bool
@@ -33,9 +33,14 @@ const (
 	ParamCluster    = "cluster"
 	ParamDataSource = "dataSource"
 	ParamMember     = "member"
+	// ParamConnection names a data source without its cluster.
+	ParamConnection = "connection"
 )
 
-const callerKey = "comporta.caller"
+const (
+	callerKey  = "comporta.caller"
+	clusterKey = "comporta.connection.cluster"
+)
 
 // SetCaller keeps who calls with the request.
 func SetCaller(c echo.Context, caller *gateway.Caller) { c.Set(callerKey, caller) }
@@ -46,6 +51,15 @@ func Caller(c echo.Context) *gateway.Caller {
 		return caller
 	}
 	return &gateway.Caller{RequestID: RequestID(c), From: c.RealIP()}
+}
+
+// SetConnectionCluster keeps the cluster of the connection that the path names, which the permission check found.
+func SetConnectionCluster(c echo.Context, cluster gateway.ID) { c.Set(clusterKey, cluster) }
+
+// ConnectionCluster is the cluster of the connection that the path names.
+func ConnectionCluster(c echo.Context) gateway.ID {
+	cluster, _ := c.Get(clusterKey).(gateway.ID)
+	return cluster
 }
 
 // RequestID is the id of this request, which every answer carries.
