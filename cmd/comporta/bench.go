@@ -36,7 +36,9 @@ func (l *load) duration() time.Duration { return time.Duration(l.Seconds * float
 type figures struct {
 	latencies []time.Duration
 	elapsed   time.Duration
-	failed    int
+	// cpu is what the processes that were watched used meanwhile.
+	cpu    time.Duration
+	failed int
 	// err is one of the failures.
 	err error
 }
@@ -80,6 +82,7 @@ func repeat(ctx context.Context, end time.Time, do func() error) figures {
 func (f *figures) add(more figures) {
 	f.latencies = append(f.latencies, more.latencies...)
 	f.elapsed += more.elapsed
+	f.cpu += more.cpu
 	f.failed += more.failed
 	if more.err != nil {
 		f.err = more.err
@@ -87,6 +90,9 @@ func (f *figures) add(more figures) {
 }
 
 func (f *figures) perSecond() float64 { return float64(len(f.latencies)) / f.elapsed.Seconds() }
+
+// cpuEach is the CPU time per request in seconds.
+func (f *figures) cpuEach() float64 { return f.cpu.Seconds() / float64(max(len(f.latencies), 1)) }
 
 // quantile is the latency that this part of the requests did not exceed.
 func (f *figures) quantile(q float64) time.Duration {

@@ -2,10 +2,12 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
+	"os/exec"
 	"path/filepath"
 
 	"comporta/service/credential"
@@ -19,13 +21,17 @@ const benchRounds = 3
 type benchDispatchCmd struct {
 	load
 	Members int `default:"1" help:"How many members serve, 1 to 10."`
+	// Only is for looking into one thing closely. So is COMPORTA_PROFILE=DIR, which every process of the measurement gets.
+	Only string `hidden:"" enum:"small,large,both" default:"both" help:"Which answers to measure."`
 }
 
 // way is one way for a request to the backend.
 type way struct {
 	name string
 	// get asks for a path of the backend.
-	get          func(ctx context.Context, path string) (*http.Response, error)
+	get func(ctx context.Context, path string) (*http.Response, error)
+	// between are the processes between client and backend.
+	between      []*exec.Cmd
 	small, large figures
 }
 
@@ -47,6 +53,7 @@ func (c *benchDispatchCmd) Run(ctx context.Context, p *process) error {
 
 // ways starts everything that the three ways need.
 func (c *benchDispatchCmd) ways(ctx context.Context, r *rig) ([]*way, error) {
+	between := r.list // the service
 	backend, err := r.start(ctx, nil, "listening on ", "bench", "backend")
 	if err != nil {
 		return nil, err
@@ -55,6 +62,7 @@ func (c *benchDispatchCmd) ways(ctx context.Context, r *rig) ([]*way, error) {
 	if err != nil {
 		return nil, err
 	}
+	started := len(r.list)
 	cluster, err := r.cast(ctx, c.Members)
 	if err != nil {
 		return nil, err
@@ -64,16 +72,24 @@ func (c *benchDispatchCmd) ways(ctx context.Context, r *rig) ([]*way, error) {
 	if err != nil {
 		return nil, err
 	}
+	// All ways have the same client, with a connection for every worker.
 	r.client.http.Timeout = 0
-	dispatch := func(ctx context.Context, path string) (*http.Response, error) {
-		req, err := r.client.request(ctx, http.MethodPost, clusterPath(cluster)+"/dispatch", map[string]any{"datasourceId": source, "http": map[string]any{"method": "GET", "path": path}})
+	r.client.http.Transport.(*http.Transport).MaxIdleConnsPerHost = c.Workers
+	return []*way{{name: "straight to the backend", get: r.plainly(backend)},
+		{name: "plain reverse proxy", get: r.plainly(proxy), between: r.list[started-1 : started]},
+		{name: "dispatch", get: r.dispatch(cluster, source), between: append(between[:1:1], r.list[started:]...)}}, nil
+}
+
+// dispatch asks through the gateway.
+func (r *rig) dispatch(cluster, source gateway.ID) func(context.Context, string) (*http.Response, error) {
+	return func(ctx context.Context, path string) (*http.Response, error) {
+		body := fmt.Sprintf(`{"datasourceId":%q,"http":{"method":"GET","path":%q}}`, source, path)
+		req, err := r.client.request(ctx, http.MethodPost, clusterPath(cluster)+"/dispatch", json.RawMessage(body))
 		if err != nil {
 			return nil, err
 		}
 		return r.client.send(req)
 	}
-	return []*way{{name: "straight to the backend", get: r.plainly(backend)}, {name: "plain reverse proxy", get: r.plainly(proxy)},
-		{name: "dispatch", get: dispatch}}, nil
 }
 
 // plainly asks an address without any gateway.
@@ -115,11 +131,14 @@ func (r *rig) cast(ctx context.Context, n int) (gateway.ID, error) {
 
 // compare measures the ways in turn and prints what it found.
 func (c *benchDispatchCmd) compare(ctx context.Context, p *process, ways []*way) error {
-	one := load{Workers: 1}
 	for range benchRounds {
 		for _, w := range ways {
-			w.small.add(c.measure(ctx, c.duration()/benchRounds, func(ctx context.Context, _ int) error { return w.fetch(ctx, "/small", smallBody) }))
-			w.large.add(one.measure(ctx, c.duration()/benchRounds, func(ctx context.Context, _ int) error { return w.fetch(ctx, "/large", largeBody) }))
+			if c.Only != "large" {
+				w.small.add(c.round(ctx, w, c.Workers, "/small", smallBody))
+			}
+			if c.Only != "small" {
+				w.large.add(c.round(ctx, w, 1, "/large", largeBody))
+			}
 		}
 	}
 	for _, w := range ways {
@@ -131,8 +150,17 @@ func (c *benchDispatchCmd) compare(ctx context.Context, p *process, ways []*way)
 		return ctx.Err()
 	}
 	p.printf("1 KiB answers, %d at once, %d member(s), %d x %.1f s each\n%s\n", c.Workers, c.Members, benchRounds, c.Seconds/benchRounds, smallTable(ways))
-	p.printf("64 MiB answers, one at a time\n%s", largeTable(ways))
+	p.printf("64 MiB answers, one at a time\n%s\n", largeTable(ways))
+	p.printf("CPU is that of the processes between client and backend: the proxy, or service and members.\n")
 	return nil
+}
+
+// round measures one way once.
+func (c *benchDispatchCmd) round(ctx context.Context, w *way, workers int, path string, size int64) figures {
+	l, before := load{Workers: workers}, cpuTime(w.between)
+	f := l.measure(ctx, c.duration()/benchRounds, func(ctx context.Context, _ int) error { return w.fetch(ctx, path, size) })
+	f.cpu = cpuTime(w.between) - before
+	return f
 }
 
 // fetch takes a whole answer in and checks its size.
@@ -150,26 +178,29 @@ func (w *way) fetch(ctx context.Context, path string, size int64) error {
 }
 
 func smallTable(ways []*way) string {
+	plain := &ways[1].small
 	var lines [][]string
 	for _, w := range ways {
 		f := &w.small
 		lines = append(lines, []string{w.name, fmt.Sprintf("%.0f", f.perSecond()), milliseconds(f.quantile(.5)), milliseconds(f.quantile(.99)),
-			milliseconds(f.quantile(.999)), ratio(f.perSecond(), ways[1].small.perSecond())})
+			milliseconds(f.quantile(.999)), ratio(f.perSecond(), plain.perSecond()), fmt.Sprintf("%.0f", f.cpuEach()*1e6), ratio(f.cpuEach(), plain.cpuEach())})
 	}
-	return table([]string{"way", "requests/s", "p50 ms", "p99 ms", "p99.9 ms", "x plain proxy"}, lines)
+	return table([]string{"way", "requests/s", "p50 ms", "p99 ms", "p99.9 ms", "x plain proxy", "CPU us/request", "x plain proxy"}, lines)
 }
 
 func largeTable(ways []*way) string {
-	speed := func(w *way) float64 { return w.large.perSecond() * largeBody / 1e6 }
+	plain := &ways[1].large
 	var lines [][]string
 	for _, w := range ways {
-		lines = append(lines, []string{w.name, fmt.Sprintf("%.0f", speed(w)), ratio(speed(w), speed(ways[1]))})
+		f := &w.large
+		lines = append(lines, []string{w.name, fmt.Sprintf("%.0f", f.perSecond()*largeBody/1e6), ratio(f.perSecond(), plain.perSecond()),
+			fmt.Sprintf("%.1f", f.cpuEach()*1e3), ratio(f.cpuEach(), plain.cpuEach())})
 	}
-	return table([]string{"way", "MB/s", "x plain proxy"}, lines)
+	return table([]string{"way", "MB/s", "x plain proxy", "CPU ms/answer", "x plain proxy"}, lines)
 }
 
 func ratio(a, b float64) string {
-	if b == 0 {
+	if !(a > 0 && b > 0) {
 		return "-"
 	}
 	return fmt.Sprintf("%.2f", a/b)

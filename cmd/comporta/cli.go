@@ -1,14 +1,20 @@
 package main
 
 import (
+	"fmt"
 	"io"
 	"log/slog"
+	"os"
+	"path/filepath"
+	"runtime/pprof"
+	"strings"
 )
 
 // cli is the whole command line.
 type cli struct {
 	LogFormat string `enum:"text,json" default:"text" help:"How log lines on standard error look: text or json."`
 	LogLevel  string `enum:"debug,info,warn,error" default:"info" help:"Which log lines to write: debug, info, warn or error."`
+	Profile   string `hidden:"" placeholder:"DIR" help:"Where to write a CPU profile of the whole run; for bench dispatch."`
 
 	Serve   serveCmd   `cmd:"" help:"Run the service."`
 	Member  memberCmd  `cmd:"" help:"Make this machine a member of a cluster, and run it."`
@@ -29,4 +35,27 @@ func newLog(w io.Writer, format, level string) (*slog.Logger, error) {
 		return slog.New(slog.NewJSONHandler(w, options)), nil
 	}
 	return slog.New(slog.NewTextHandler(w, options)), nil
+}
+
+// profile writes a CPU profile of the process, and what it allocated, into a folder until stop is called. Without a folder it does nothing.
+func profile(dir, command string) (stop func(), err error) {
+	if dir == "" {
+		return func() {}, nil
+	}
+	name := filepath.Join(dir, fmt.Sprintf("%s-%d", strings.ReplaceAll(command, " ", "-"), os.Getpid()))
+	f, err := os.Create(name + ".cpu")
+	if err != nil {
+		return nil, err
+	}
+	if err := pprof.StartCPUProfile(f); err != nil {
+		return nil, err
+	}
+	return func() {
+		pprof.StopCPUProfile()
+		f.Close()
+		if f, err := os.Create(name + ".allocs"); err == nil {
+			_ = pprof.Lookup("allocs").WriteTo(f, 0)
+			f.Close()
+		}
+	}, nil
 }

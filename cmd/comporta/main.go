@@ -95,6 +95,11 @@ func (p *process) command(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	stop, err := profile(c.Profile, parsed.Command())
+	if err != nil {
+		return err
+	}
+	defer stop()
 	parsed.BindTo(ctx, (*context.Context)(nil))
 	return parsed.Run(p, log, &c)
 }
