@@ -98,12 +98,11 @@ func (a *Access) Authenticate(ctx context.Context, bearer string) (gateway.Calle
 	now := a.Now()
 	key := hashToken(bearer)
 	known, ok := a.tokens.get(key)
-	if !ok {
-		c, err := a.verify(ctx, bearer)
-		if err != nil {
+	if !ok || !known.until.IsZero() && now.After(known.until) {
+		var err error
+		if known, err = a.verify(ctx, bearer); err != nil {
 			return gateway.Caller{}, err
 		}
-		known = verified{principal: gateway.ID(c.ObjectID), expires: c.ExpiresAt.Time}
 		a.tokens.put(key, known, now)
 	}
 	if !now.Before(known.expires.Add(leeway)) {
@@ -113,6 +112,9 @@ func (a *Access) Authenticate(ctx context.Context, bearer string) (gateway.Calle
 	if err != nil && !gateway.IsCode(err, gateway.CodeNotFound) {
 		return gateway.Caller{}, err
 	}
+	if err != nil && known.foreign {
+		return gateway.Caller{}, gateway.Errorf(gateway.CodeUnauthorized, "The access token is good, but its principal %s is not known here. A TenantAdmin can create it under this id.", known.principal)
+	}
 	if err != nil || p.Disabled {
 		return gateway.Caller{}, gateway.Errorf(gateway.CodeUnauthorized, "The principal of this token is disabled or was deleted.")
 	}
@@ -120,7 +122,10 @@ func (a *Access) Authenticate(ctx context.Context, bearer string) (gateway.Calle
 }
 
 // verify checks signature, algorithm, issuer, audience and time.
-func (a *Access) verify(ctx context.Context, bearer string) (*claims, error) {
+func (a *Access) verify(ctx context.Context, bearer string) (verified, error) {
+	if issuer := a.outsideIssuer(bearer); issuer != "" {
+		return a.verifyOutside(ctx, issuer, bearer)
+	}
 	var c claims
 	parser := jwt.NewParser(jwt.WithValidMethods([]string{jwt.SigningMethodRS256.Alg()}), jwt.WithIssuer(a.Issuer), jwt.WithAudience(Audience),
 		jwt.WithExpirationRequired(), jwt.WithLeeway(leeway), jwt.WithIssuedAt(), jwt.WithTimeFunc(a.Now))
@@ -129,17 +134,36 @@ func (a *Access) verify(ctx context.Context, bearer string) (*claims, error) {
 		return a.verificationKey(ctx, kid)
 	})
 	if errors.Is(err, jwt.ErrTokenExpired) && !errors.Is(err, jwt.ErrTokenSignatureInvalid) {
-		return nil, errExpired()
+		return verified{}, errExpired()
 	}
 	if err != nil {
-		return nil, gateway.Wrap(gateway.CodeUnauthorized, err, "The access token is not one of this service, or was changed on the way.")
+		return verified{}, gateway.Wrap(gateway.CodeUnauthorized, err, "The access token is not one of this service, or was changed on the way.")
 	}
 	id, ok := gateway.ParseID(c.ObjectID)
 	if !ok || c.TenantID != a.TenantID().String() {
-		return nil, gateway.Errorf(gateway.CodeUnauthorized, "The access token belongs to another tenant.")
+		return verified{}, gateway.Errorf(gateway.CodeUnauthorized, "The access token belongs to another tenant.")
 	}
-	c.ObjectID = id.String()
-	return &c, nil
+	return verified{principal: id, expires: c.ExpiresAt.Time}, nil
+}
+
+// recheck is how long the signature of an outside issuer's token counts as checked.
+const recheck = 5 * time.Minute
+
+// outsideIssuer reads whom a token names as its issuer, before anything of it is proved; "" when that is nobody trusted outside.
+func (a *Access) outsideIssuer(bearer string) string {
+	if a.Issuers == nil {
+		return ""
+	}
+	var c jwt.RegisteredClaims
+	if _, _, err := jwt.NewParser().ParseUnverified(bearer, &c); err != nil || c.Issuer == a.Issuer || !a.Issuers.Trusts(c.Issuer) {
+		return ""
+	}
+	return c.Issuer
+}
+
+func (a *Access) verifyOutside(ctx context.Context, issuer, bearer string) (verified, error) {
+	id, expires, err := a.Issuers.Verify(ctx, issuer, bearer)
+	return verified{principal: id, expires: expires, until: a.Now().Add(recheck), foreign: true}, err
 }
 
 func errExpired() *gateway.Error {

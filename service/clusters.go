@@ -98,7 +98,15 @@ func (s *core) region(key string) (string, error) {
 			return r.Key, nil
 		}
 	}
-	return "", gateway.Errorf(gateway.CodeInvalid, "There is no region %q.", key)
+	return "", gateway.Errorf(gateway.CodeInvalid, "There is no region %q. Regions are: %s.", key, strings.Join(s.regionKeys(), ", "))
+}
+
+func (s *core) regionKeys() []string {
+	keys := make([]string, len(s.Regions))
+	for i, r := range s.Regions {
+		keys[i] = r.Key
+	}
+	return keys
 }
 
 // newKey makes the cluster's key pair. The private key leaves this function only sealed.

@@ -31,6 +31,14 @@ type Envelopes interface {
 	SealPlain(modulus, exponent []byte, plain string) (string, error)
 }
 
+// Issuers verifies tokens of outside issuers; issuer.Set satisfies it.
+type Issuers interface {
+	// Trusts says whether tokens that name this issuer are taken at all.
+	Trusts(issuer string) bool
+	// Verify answers the principal that a token speaks of and when the token ends.
+	Verify(ctx context.Context, issuer, bearer string) (gateway.ID, time.Time, error)
+}
+
 // Region is a place that a cluster may belong to.
 type Region struct {
 	Key, Name string
@@ -50,6 +58,8 @@ type Config struct {
 	Log  *slog.Logger
 	// Issuer is the public address of the service; it goes into the tokens.
 	Issuer string
+	// Issuers are outside issuers whose tokens are taken too; nil for none.
+	Issuers Issuers
 	// TokenLifetime is how long an access token is good; 0 means an hour.
 	TokenLifetime time.Duration
 	// RecoveryCost is the price of one guess at a recovery key; zero means the default.

@@ -21,6 +21,10 @@ func hashToken(bearer string) tokenHash { return sha256.Sum256([]byte(bearer)) }
 type verified struct {
 	principal gateway.ID
 	expires   time.Time
+	// until is when the signature must be checked again; zero for never. An outside issuer may withdraw a key.
+	until time.Time
+	// foreign: the token is of an outside issuer.
+	foreign bool
 }
 
 // tokenCache remembers verified tokens until they expire. Reading takes no lock.

@@ -14,7 +14,7 @@ func TestTheTokenCacheIsBounded(t *testing.T) {
 		if i%2 == 0 {
 			expires = now.Add(-time.Second)
 		}
-		c.put(hashToken(fmt.Sprint(i)), verified{"p", expires}, now)
+		c.put(hashToken(fmt.Sprint(i)), verified{principal: "p", expires: expires}, now)
 	}
 	if n := c.size.Load(); n > maxCachedTokens || n < maxCachedTokens/2 {
 		t.Errorf("%d tokens remain; only the expired half should have gone", n)

@@ -12,6 +12,9 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"comporta/service"
+	"comporta/service/issuer"
 )
 
 // serveCmd holds the flags of the service.
@@ -29,6 +32,9 @@ type serveCmd struct {
 	RateLimit             float64       `default:"0" placeholder:"N" help:"How many requests a second each caller may send; bursts of twice as many pass, 0 does not limit."`
 	TokenLifetime         time.Duration `default:"1h" help:"How long an access token is good, 1m to 24h."`
 	ShutdownTimeout       time.Duration `default:"30s" help:"How long running requests may take to finish on SIGTERM, up to 1h."`
+	TrustIssuer           []string      `placeholder:"URL" help:"Take access tokens of this OpenID Connect issuer too; more than once for more. Its principals are created here under the object ids (oid, else sub) that its tokens carry. It can speak for every principal, so name only your own."`
+	TrustAudience         string        `default:"api://comporta" placeholder:"AUDIENCE" help:"What the tokens of those issuers must be for."`
+	Region                []string      `placeholder:"KEY=NAME" help:"A region that clusters may name; more than once for more, home first. Default: home=Home."`
 	TenantID              string        `name:"tenant-id" placeholder:"GUID" help:"The tenant's id, on the first start only; made when it is not given."`
 }
 
@@ -55,10 +61,57 @@ func (c *serveCmd) Validate() error {
 	u, err := url.Parse(c.PublicURL)
 	complain(c.PublicURL != "" && (err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.RawQuery != "" || u.Fragment != ""),
 		"--public-url must be an address such as https://gateway.example.com")
+	problems = append(problems, c.checkIssuers())
+	_, err = c.regions()
+	problems = append(problems, err)
 	complain(c.RateLimit < 0, "--rate-limit must not be negative")
 	complain(c.TokenLifetime < time.Minute || c.TokenLifetime > 24*time.Hour, "--token-lifetime must be between 1m and 24h")
 	complain(c.ShutdownTimeout < 0 || c.ShutdownTimeout > time.Hour, "--shutdown-timeout must be between 0 and 1h")
 	return errors.Join(problems...)
+}
+
+// checkIssuers refuses issuers whose keys could be changed on the way.
+func (c *serveCmd) checkIssuers() error {
+	for _, issuer := range c.TrustIssuer {
+		u, err := url.Parse(issuer)
+		if err != nil || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" || u.Scheme != "https" && (u.Scheme != "http" || !isLoopback(u.Hostname())) {
+			return fmt.Errorf("--trust-issuer must be an https address such as https://login.example.com/tenant")
+		}
+	}
+	if len(c.TrustIssuer) > 0 && c.TrustAudience == "" {
+		return errors.New("--trust-audience must not be empty")
+	}
+	return nil
+}
+
+// issuers are the outside issuers, nil for none.
+func (c *serveCmd) issuers(log *slog.Logger) service.Issuers {
+	if len(c.TrustIssuer) == 0 {
+		return nil
+	}
+	list := make([]issuer.Config, len(c.TrustIssuer))
+	for i, url := range c.TrustIssuer {
+		list[i] = issuer.Config{URL: url, Audience: c.TrustAudience}
+	}
+	return issuer.New(list, time.Now, log)
+}
+
+// regions are the regions that clusters may name, home first.
+func (c *serveCmd) regions() ([]service.Region, error) {
+	var regions []service.Region
+	for i, region := range c.Region {
+		key, name, ok := strings.Cut(region, "=")
+		if key, name = strings.TrimSpace(key), strings.TrimSpace(name); !ok || key == "" || name == "" {
+			return nil, fmt.Errorf("--region must be KEY=NAME, such as westeurope=West Europe")
+		}
+		for _, r := range regions {
+			if strings.EqualFold(r.Key, key) {
+				return nil, fmt.Errorf("--region %s is given twice", key)
+			}
+		}
+		regions = append(regions, service.Region{Key: key, Name: name, Home: i == 0})
+	}
+	return regions, nil
 }
 
 // checkListen refuses an address that others can reach in clear text.

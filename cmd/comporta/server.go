@@ -146,10 +146,14 @@ func (s *server) open(ctx context.Context) error {
 	keys := &memberKeys{}
 	s.presences = newPresences(s.cfg.log)
 	s.tunnels = tunnel.NewRegistry(tunnel.Config{Keys: keys, Now: time.Now, Log: s.cfg.log, OnPresence: s.presences.note})
+	regions, err := s.cfg.regions()
+	if err != nil {
+		return err
+	}
 	s.service = service.New(service.Config{
 		Store: s.store, Tunnels: s.tunnels, Envelopes: envelopes{},
 		Now: time.Now, NewID: newID, Random: rand.Reader, Pick: mathrand.IntN, Log: s.cfg.log,
-		Issuer: s.cfg.PublicURL, TokenLifetime: s.cfg.TokenLifetime, AllowPlainCredentials: s.cfg.AllowPlainCredentials,
+		Issuer: s.cfg.PublicURL, Issuers: s.cfg.issuers(s.cfg.log), Regions: regions, TokenLifetime: s.cfg.TokenLifetime, AllowPlainCredentials: s.cfg.AllowPlainCredentials,
 	})
 	keys.members, s.presences.service = s.service.Members, s.service
 	s.first, err = s.service.Tenant.Start(ctx, s.cfg.TenantID, s.cfg.adminID, s.cfg.adminSecret)
