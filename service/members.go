@@ -77,6 +77,9 @@ func (s *Members) Add(ctx context.Context, caller *gateway.Caller, cluster gatew
 		return Invitation{}, err
 	}
 	state, err := s.directory.get(ctx, cluster)
+	if gateway.IsCode(err, gateway.CodeNotFound) {
+		return Invitation{}, hiddenError(Target{Cluster: cluster})
+	}
 	if err != nil {
 		return Invitation{}, err
 	}

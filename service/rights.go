@@ -116,7 +116,8 @@ func (a *Access) Check(ctx context.Context, caller *gateway.Caller, action Actio
 			return err
 		}
 	}
-	if on.Cluster != "" {
+	// Who may install is a matter of the tenant; asking for the cluster here would tell strangers which ids exist.
+	if on.Cluster != "" && action != Install {
 		if err := a.clusterRights(ctx, caller, on, &r); err != nil {
 			return err
 		}
