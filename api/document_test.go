@@ -13,6 +13,7 @@ import (
 	"github.com/getkin/kin-openapi/routers/gorillamux"
 
 	"comporta/openapi"
+	"comporta/persistence"
 )
 
 // document is the served description, as something that answers can be checked against.
@@ -98,7 +99,11 @@ func field(text, name string) string {
 
 // Every documented route is driven once, with success where there is one, and its answer checked against the document.
 func TestEveryDocumentedRouteAnswersAsDocumented(t *testing.T) {
-	w := newWorld(t)
+	onBothStores(t, func(t *testing.T, state persistence.Config) { driveTheDocument(newWorldOn(t, state)) })
+}
+
+func driveTheDocument(w *world) {
+	t := w.t
 	doc, router := document(t)
 	c := &checker{world: w, router: router, driven: map[string]bool{}}
 	w.joined()

@@ -24,6 +24,7 @@ import (
 
 	"comporta/api"
 	"comporta/persistence"
+	"comporta/persistence/storetest"
 	"comporta/service"
 	"comporta/service/credential"
 	"comporta/service/gateway"
@@ -49,6 +50,7 @@ type world struct {
 	api     *api.Server
 	url     string
 	service *service.Service
+	store   persistence.Store
 	// admin is the TenantAdmin application.
 	adminID, adminSecret string
 	token                string
@@ -76,11 +78,24 @@ func (envelopes) SealPlain(modulus, exponent []byte, plain string) (string, erro
 
 func limitRate(c *api.Config) { c.RatePerSecond = 1 }
 
+// onBothStores runs a test once with its state in SQLite and once in PostgreSQL.
+func onBothStores(t *testing.T, test func(t *testing.T, state persistence.Config)) {
+	t.Run("sqlite", func(t *testing.T) { test(t, persistence.Config{DataDir: t.TempDir()}) })
+	t.Run("postgres", func(t *testing.T) { test(t, persistence.Config{URL: storetest.PostgresURL(t)}) })
+}
+
 func newWorld(t *testing.T, change ...func(*api.Config)) *world {
+	t.Helper()
+	return newWorldOn(t, persistence.Config{DataDir: t.TempDir()}, change...)
+}
+
+// newWorldOn is newWorld with its state in a place of the caller's choice.
+func newWorldOn(t *testing.T, state persistence.Config, change ...func(*api.Config)) *world {
 	t.Helper()
 	ctx := context.Background()
 	quiet := slog.New(slog.DiscardHandler)
-	store, err := persistence.Open(ctx, persistence.Config{DataDir: t.TempDir(), Now: time.Now, Log: quiet})
+	state.Now, state.Log = time.Now, quiet
+	store, err := persistence.Open(ctx, state)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -88,7 +103,7 @@ func newWorld(t *testing.T, change ...func(*api.Config)) *world {
 	k := &keys{}
 	registry := tunnel.NewRegistry(tunnel.Config{Keys: k, Now: time.Now, Log: quiet})
 	listener := httptest.NewUnstartedServer(nil)
-	w := &world{t: t, url: "http://" + listener.Listener.Addr().String(), adminID: uuid.NewString(), adminSecret: "0123456789-api-test", folder: t.TempDir()}
+	w := &world{t: t, store: store, url: "http://" + listener.Listener.Addr().String(), adminID: uuid.NewString(), adminSecret: "0123456789-api-test", folder: t.TempDir()}
 	w.service = service.New(service.Config{Store: store, Tunnels: registry, Envelopes: envelopes{}, Now: time.Now, NewID: newID, Random: rand.Reader, Pick: mathrand.IntN,
 		Log: quiet, Issuer: w.url, RecoveryCost: recovery.Cost{Time: 1, Memory: 64, Threads: 1}})
 	k.members = w.service.Members
