@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -52,40 +53,49 @@ func Unmarshal(text []byte, to any, readOnly ...string) error {
 
 // object decodes one JSON object into a struct. path names it in messages.
 func object(text []byte, to reflect.Value, path string, readOnly []string) error {
-	seen := map[string]bool{}
-	err := eachProperty(text, path, func(name string, value json.RawMessage) error {
-		folded := strings.ToLower(name)
-		full := join(path, name)
-		if seen[folded] {
-			return gateway.Errorf(gateway.CodeInvalid, "The property %s is given twice.", full)
+	shape := shapeOf(to.Type())
+	given := make([]bool, len(shape.fields))
+	var passed []string
+	err := eachProperty(text, path, func(name []byte, value json.RawMessage) error {
+		i := shape.find(name)
+		if i < 0 {
+			return passOver(shape, &passed, string(name), path, readOnly)
 		}
-		seen[folded] = true
-		field, ok := fieldNamed(to, folded)
-		if !ok {
-			if slices.ContainsFunc(readOnly, func(r string) bool { return strings.EqualFold(r, name) }) {
-				return nil
-			}
-			return gateway.Errorf(gateway.CodeInvalid, "The property %s is not known here. Known are: %s.", full, strings.Join(fieldNames(to.Type()), ", "))
+		if given[i] {
+			return givenTwice(path, string(name))
 		}
 		if string(value) == "null" {
-			seen[folded] = false
 			return nil
 		}
-		return assign(value, field, full)
+		given[i] = true
+		return assign(value, to.FieldByIndex(shape.fields[i].index), join(path, shape.named(i, name)))
 	})
 	if err != nil {
 		return err
 	}
-	return checkRequired(to.Type(), seen, path)
-}
-
-func checkRequired(t reflect.Type, seen map[string]bool, path string) error {
-	for _, f := range reflect.VisibleFields(t) {
-		if name := jsonName(f); f.Tag.Get("required") == "true" && !seen[strings.ToLower(name)] {
-			return gateway.Errorf(gateway.CodeInvalid, "The property %s is missing.", join(path, name))
+	for i, f := range shape.fields {
+		if f.required && !given[i] {
+			return gateway.Errorf(gateway.CodeInvalid, "The property %s is missing.", join(path, f.name))
 		}
 	}
 	return nil
+}
+
+// passOver takes a property that is no field: one that clients send back as they read it, once.
+func passOver(shape *shape, passed *[]string, name, path string, readOnly []string) error {
+	if !slices.ContainsFunc(readOnly, func(r string) bool { return strings.EqualFold(r, name) }) {
+		return gateway.Errorf(gateway.CodeInvalid, "The property %s is not known here. Known are: %s.", join(path, name), shape.names())
+	}
+	folded := strings.ToLower(name)
+	if slices.Contains(*passed, folded) {
+		return givenTwice(path, name)
+	}
+	*passed = append(*passed, folded)
+	return nil
+}
+
+func givenTwice(path, name string) error {
+	return gateway.Errorf(gateway.CodeInvalid, "The property %s is given twice.", join(path, name))
 }
 
 func join(path, name string) string {
@@ -93,53 +103,6 @@ func join(path, name string) string {
 		return name
 	}
 	return path + "." + name
-}
-
-func jsonName(f reflect.StructField) string {
-	name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-	return name
-}
-
-// fieldNamed finds a field by its folded name, also in embedded structs.
-func fieldNamed(v reflect.Value, folded string) (reflect.Value, bool) {
-	for _, f := range reflect.VisibleFields(v.Type()) {
-		if name := jsonName(f); name != "" && strings.ToLower(name) == folded {
-			return v.FieldByIndex(f.Index), true
-		}
-	}
-	return reflect.Value{}, false
-}
-
-func fieldNames(t reflect.Type) []string {
-	var names []string
-	for _, f := range reflect.VisibleFields(t) {
-		if name := jsonName(f); name != "" {
-			names = append(names, name)
-		}
-	}
-	return names
-}
-
-// eachProperty walks an object in its order; a map would hide properties given twice.
-func eachProperty(text []byte, path string, visit func(string, json.RawMessage) error) error {
-	d := json.NewDecoder(bytes.NewReader(text))
-	if t, err := d.Token(); err != nil || t != json.Delim('{') {
-		return wrongType(path, "an object")
-	}
-	for d.More() {
-		t, err := d.Token()
-		if err != nil {
-			return err
-		}
-		var value json.RawMessage
-		if err := d.Decode(&value); err != nil {
-			return err
-		}
-		if err := visit(t.(string), value); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 func wrongType(path, want string) error {
@@ -157,6 +120,11 @@ type Word interface {
 	FromJSON(text string, number bool) error
 }
 
+var (
+	rawType   = reflect.TypeFor[json.RawMessage]()
+	bytesType = reflect.TypeFor[[]byte]()
+)
+
 func assign(value json.RawMessage, to reflect.Value, path string) error {
 	if to.Kind() == reflect.Pointer {
 		to.Set(reflect.New(to.Type().Elem()))
@@ -165,11 +133,11 @@ func assign(value json.RawMessage, to reflect.Value, path string) error {
 	if w, ok := to.Addr().Interface().(Word); ok {
 		return word(value, w, path)
 	}
-	switch to.Interface().(type) {
-	case json.RawMessage:
+	switch to.Type() {
+	case rawType:
 		to.SetBytes(slices.Clone(value))
 		return nil
-	case []byte:
+	case bytesType:
 		return plain(value, to, path, "a base64 text")
 	}
 	switch to.Kind() {
@@ -182,10 +150,37 @@ func assign(value json.RawMessage, to reflect.Value, path string) error {
 	case reflect.Interface:
 		return plain(value, to, path, "a value")
 	}
+	if simple(value, to) {
+		return nil
+	}
 	return plain(value, to, path, words[to.Kind()])
 }
 
 var words = map[reflect.Kind]string{reflect.String: "a text", reflect.Bool: "true or false", reflect.Int: "a whole number", reflect.Int64: "a whole number"}
+
+// simple sets the commonest values without the reflective decoder, and leaves to it whatever it is not sure of.
+func simple(value json.RawMessage, to reflect.Value) bool {
+	switch to := to.Addr().Interface().(type) {
+	case *string:
+		if value[0] == '"' {
+			text, err := unquote(value)
+			*to = text
+			return err == nil
+		}
+	case *bool:
+		*to = value[0] == 't'
+		return value[0] == 't' || value[0] == 'f'
+	case *int:
+		n, err := strconv.Atoi(string(value))
+		*to = n
+		return err == nil
+	case *int64:
+		n, err := strconv.ParseInt(string(value), 10, 64)
+		*to = n
+		return err == nil
+	}
+	return false
+}
 
 // plain decodes a value of a simple type, keeping numbers exact.
 func plain(value json.RawMessage, to reflect.Value, path, want string) error {
@@ -198,15 +193,17 @@ func plain(value json.RawMessage, to reflect.Value, path, want string) error {
 }
 
 func word(value json.RawMessage, to Word, path string) error {
-	text, number := string(value), true
+	text, number := "", false
 	switch value[0] {
 	case '"':
-		number = false
-		if err := json.Unmarshal(value, &text); err != nil {
+		var err error
+		if text, err = unquote(value); err != nil {
 			return wrongType(path, "a text")
 		}
 	case '{', '[', 't', 'f':
 		return wrongType(path, "a word")
+	default:
+		text, number = string(value), true
 	}
 	if err := to.FromJSON(text, number); err != nil {
 		e := *gateway.AsError(err)
@@ -218,7 +215,7 @@ func word(value json.RawMessage, to Word, path string) error {
 
 func list(value json.RawMessage, to reflect.Value, path string) error {
 	var items []json.RawMessage
-	if err := json.Unmarshal(value, &items); err != nil {
+	if !eachItem(value, func(item json.RawMessage) { items = append(items, item) }) {
 		return wrongType(path, "a list")
 	}
 	to.Set(reflect.MakeSlice(to.Type(), len(items), len(items)))
@@ -235,10 +232,11 @@ func list(value json.RawMessage, to reflect.Value, path string) error {
 
 func mapping(value json.RawMessage, to reflect.Value, path string) error {
 	to.Set(reflect.MakeMap(to.Type()))
-	return eachProperty(value, path, func(name string, item json.RawMessage) error {
+	return eachProperty(value, path, func(text []byte, item json.RawMessage) error {
+		name := string(text)
 		key := reflect.ValueOf(name).Convert(to.Type().Key())
 		if to.MapIndex(key).IsValid() {
-			return gateway.Errorf(gateway.CodeInvalid, "The property %s is given twice.", join(path, name))
+			return givenTwice(path, name)
 		}
 		element := reflect.New(to.Type().Elem()).Elem()
 		if err := assign(item, element, join(path, name)); err != nil {

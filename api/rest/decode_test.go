@@ -133,3 +133,40 @@ func TestEveryCodeHasAStatus(t *testing.T) {
 		t.Errorf("only %d codes were found", n)
 	}
 }
+
+// dispatchBody looks like the request on the hot path.
+type dispatchBody struct {
+	Source *colour `json:"datasourceId" required:"true"`
+	HTTP   *struct {
+		Method  string            `json:"method"`
+		Path    string            `json:"path"`
+		Headers map[string]string `json:"headers"`
+	} `json:"http"`
+	Seconds  *int  `json:"timeoutSeconds"`
+	ReadOnly *bool `json:"readOnly"`
+}
+
+var dispatchText = []byte(`{"datasourceId":"red","http":{"method":"GET","path":"/items?top=\u0031"},"timeoutSeconds":30,"readOnly":true}`)
+
+func BenchmarkUnmarshal(b *testing.B) {
+	b.ReportAllocs()
+	for b.Loop() {
+		var v dispatchBody
+		if err := Unmarshal(dispatchText, &v); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// Decoding costs about one allocation per value, not per field that a type might have.
+func TestUnmarshalAllocates(t *testing.T) {
+	got := testing.AllocsPerRun(100, func() {
+		var v dispatchBody
+		if err := Unmarshal(dispatchText, &v); err != nil {
+			t.Fatal(err)
+		}
+	})
+	if got > 25 {
+		t.Errorf("%v allocations", got)
+	}
+}
