@@ -49,6 +49,7 @@ type world struct {
 	t       *testing.T
 	api     *api.Server
 	url     string
+	client  *http.Client
 	service *service.Service
 	store   persistence.Store
 	// admin is the TenantAdmin application.
@@ -92,6 +93,12 @@ func newWorld(t *testing.T, change ...func(*api.Config)) *world {
 // newWorldOn is newWorld with its state in a place of the caller's choice.
 func newWorldOn(t *testing.T, state persistence.Config, change ...func(*api.Config)) *world {
 	t.Helper()
+	return newWorldBehind(t, httptest.NewUnstartedServer(nil), http.DefaultClient, state, change...)
+}
+
+// newWorldBehind is newWorldOn behind a listener of the caller's choice, which speaks TLS if it has a configuration for that.
+func newWorldBehind(t *testing.T, listener *httptest.Server, client *http.Client, state persistence.Config, change ...func(*api.Config)) *world {
+	t.Helper()
 	ctx := context.Background()
 	quiet := slog.New(slog.DiscardHandler)
 	state.Now, state.Log = time.Now, quiet
@@ -102,8 +109,11 @@ func newWorldOn(t *testing.T, state persistence.Config, change ...func(*api.Conf
 	newID := func() gateway.ID { return gateway.ID(uuid.NewString()) }
 	k := &keys{}
 	registry := tunnel.NewRegistry(tunnel.Config{Keys: k, Now: time.Now, Log: quiet})
-	listener := httptest.NewUnstartedServer(nil)
-	w := &world{t: t, store: store, url: "http://" + listener.Listener.Addr().String(), adminID: uuid.NewString(), adminSecret: "0123456789-api-test", folder: t.TempDir()}
+	scheme, start := "http://", listener.Start
+	if listener.TLS != nil {
+		scheme, start = "https://", listener.StartTLS
+	}
+	w := &world{t: t, store: store, client: client, url: scheme + listener.Listener.Addr().String(), adminID: uuid.NewString(), adminSecret: "0123456789-api-test", folder: t.TempDir()}
 	w.service = service.New(service.Config{Store: store, Tunnels: registry, Envelopes: envelopes{}, Now: time.Now, NewID: newID, Random: rand.Reader, Pick: mathrand.IntN,
 		Log: quiet, Issuer: w.url, RecoveryCost: recovery.Cost{Time: 1, Memory: 64, Threads: 1}})
 	k.members = w.service.Members
@@ -119,7 +129,7 @@ func newWorldOn(t *testing.T, state persistence.Config, change ...func(*api.Conf
 	}
 	w.api = api.New(cfg)
 	listener.Config.Handler = w.api.Handler()
-	listener.Start()
+	start()
 	t.Cleanup(func() {
 		closing, cancel := context.WithTimeout(ctx, 10*time.Second)
 		defer cancel()
@@ -135,7 +145,7 @@ func newWorldOn(t *testing.T, state persistence.Config, change ...func(*api.Conf
 
 func (w *world) login(id, secret string) string {
 	w.t.Helper()
-	resp, err := http.PostForm(w.url+"/oauth2/v2.0/token", url.Values{"grant_type": {"client_credentials"}, "client_id": {id}, "client_secret": {secret}})
+	resp, err := w.client.PostForm(w.url+"/oauth2/v2.0/token", url.Values{"grant_type": {"client_credentials"}, "client_id": {id}, "client_secret": {secret}})
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -180,7 +190,7 @@ func (w *world) send(method, path string, body any) *http.Response {
 	if w.token != "" {
 		req.Header.Set("Authorization", "Bearer "+w.token)
 	}
-	resp, err := http.DefaultClient.Do(req)
+	resp, err := w.client.Do(req)
 	if err != nil {
 		w.t.Fatal(err)
 	}

@@ -278,7 +278,7 @@ func (w *world) sendRequest(method, target string, body io.Reader, header http.H
 	if w.token != "" {
 		req.Header.Set("Authorization", "Bearer "+w.token)
 	}
-	resp, err := http.DefaultClient.Do(req)
+	resp, err := w.client.Do(req)
 	if err != nil {
 		w.t.Fatal(err)
 	}
