@@ -52,6 +52,13 @@ func (r *reader) DataSources(ctx context.Context, page Page, clusters ...gateway
 	return list(ctx, r, s.order("created_at, id", page), scanDataSource)
 }
 
+func (r *reader) OwnDataSources(ctx context.Context, principal gateway.ID, after After, limit int) ([]gateway.DataSource, error) {
+	s := from(dataSourceColumns, "data_sources").where("(id IN (SELECT data_source_id FROM data_source_users WHERE principal_id = ?) OR "+
+		"cluster_id IN (SELECT cluster_id FROM permissions WHERE principal_id = ? AND role = ?))", principal, principal, gateway.ClusterAdmin)
+	s.after("created_at", after)
+	return list(ctx, r, s.order("created_at, id", Page{Limit: limit}), scanDataSource)
+}
+
 func (r *reader) DataSourceUsers(ctx context.Context, dataSources ...gateway.ID) ([]gateway.DataSourceUser, error) {
 	s := from(userColumns, "data_source_users u").where("u.data_source_id IN (SELECT value FROM each(?))", idList(dataSources))
 	return list(ctx, r, s.order("u.created_at, u.data_source_id, u.principal_id", Page{}), scanDataSourceUser)

@@ -124,6 +124,8 @@ type DataSourceReader interface {
 	DataSourceCluster(ctx context.Context, id gateway.ID) (gateway.ID, error)
 	// DataSources lists those of the clusters, or of all clusters when none is named.
 	DataSources(ctx context.Context, page Page, clusters ...gateway.ID) ([]gateway.DataSource, error)
+	// OwnDataSources lists, oldest first, at most limit after a place, those that a principal has a role on or whose cluster it is Admin of.
+	OwnDataSources(ctx context.Context, principal gateway.ID, after After, limit int) ([]gateway.DataSource, error)
 	// DataSourceUsers lists the users of these data sources.
 	DataSourceUsers(ctx context.Context, dataSources ...gateway.ID) ([]gateway.DataSourceUser, error)
 }

@@ -24,6 +24,16 @@ func dataSources(s *suite) {
 	s.same(got, d)
 	_, err = s.getDataSource(other.ID, d.ID)
 	s.code(err, gateway.CodeNotFound)
+	place := func(id gateway.ID) (gateway.ID, error) {
+		return find(s, func(ctx context.Context, r persistence.Reader) (gateway.ID, error) {
+			return r.DataSourceCluster(ctx, id)
+		})
+	}
+	cluster, err := place(d.ID)
+	s.ok(err)
+	s.same(cluster, c.ID)
+	_, err = place(newID())
+	s.code(err, gateway.CodeNotFound)
 
 	changed := s.newDataSource(c.ID)
 	changed.ID, changed.CreatedAt, changed.Type, changed.Credential = d.ID, d.CreatedAt, gateway.TypeWeb, gateway.StoredCredential{Type: "Anonymous", Version: 2}
@@ -66,6 +76,31 @@ func dataSourceLists(s *suite, first, elsewhere, second gateway.DataSource) {
 		return tx.DeleteDataSource(ctx, first.ClusterID, first.ID)
 	})
 	s.same(list(persistence.Page{}, first.ClusterID), []gateway.ID{second.ID})
+}
+
+// ownDataSources: a role on the data source or Admin on its cluster shows it, once; another role on the cluster does not.
+func ownDataSources(s *suite) {
+	mine, visited, foreign := s.cluster(), s.cluster(), s.cluster()
+	me, other := s.principal(), s.principal()
+	first, second, third, hidden := s.dataSource(mine.ID), s.dataSource(visited.ID), s.dataSource(mine.ID), s.dataSource(foreign.ID)
+	s.write(func(ctx context.Context, tx persistence.Tx) error {
+		return tx.PutPermission(ctx, gateway.Permission{ClusterID: mine.ID, PrincipalID: me.ID, Role: gateway.ClusterAdmin, CreatedAt: at(s.next())})
+	})
+	s.user(second.ID, me.ID)
+	s.user(third.ID, me.ID)
+	s.user(hidden.ID, other.ID)
+	s.permission(foreign.ID, me.ID)
+	own := func(who gateway.ID, after persistence.After, limit int) []gateway.ID {
+		s.Helper()
+		return ids(read(s, func(ctx context.Context, r persistence.Reader) ([]gateway.DataSource, error) {
+			return r.OwnDataSources(ctx, who, after, limit)
+		}), func(d gateway.DataSource) gateway.ID { return d.ID })
+	}
+	s.same(own(me.ID, persistence.After{}, 10), []gateway.ID{first.ID, second.ID, third.ID})
+	s.same(own(me.ID, persistence.After{}, 2), []gateway.ID{first.ID, second.ID})
+	s.same(own(me.ID, persistence.After{At: second.CreatedAt, ID: second.ID}, 2), []gateway.ID{third.ID})
+	s.same(own(other.ID, persistence.After{}, 10), []gateway.ID{hidden.ID})
+	s.same(own(newID(), persistence.After{}, 10), []gateway.ID{})
 }
 
 func dataSourceUsers(s *suite) {

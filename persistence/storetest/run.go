@@ -28,6 +28,7 @@ func Run(t *testing.T, open func(t *testing.T) persistence.Store) {
 		{"Members", members},
 		{"MemberOrder", memberOrder},
 		{"DataSources", dataSources},
+		{"OwnDataSources", ownDataSources},
 		{"DataSourceUsers", dataSourceUsers},
 		{"Principals", principals},
 		{"PrincipalChanges", principalChanges},
