@@ -2,6 +2,7 @@ package api
 
 import (
 	"fmt"
+	"log/slog"
 	"net/http"
 	"runtime/debug"
 	"strings"
@@ -26,10 +27,18 @@ func (s *Server) requestID(next echo.HandlerFunc) echo.HandlerFunc {
 // accessLog writes one line per request: no query string, no header, no body. aborted says that the connection was cut on purpose.
 func (s *Server) accessLog(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
+		if !s.cfg.Log.Enabled(c.Request().Context(), slog.LevelInfo) {
+			if err := next(c); err != nil {
+				c.Error(err)
+			}
+			return nil
+		}
 		started, path, aborted := s.cfg.Now(), c.Request().URL.Path, true
 		defer func() {
-			s.cfg.Log.Info("request", "method", c.Request().Method, "path", path, "status", c.Response().Status, "bytes", c.Response().Size, "aborted", aborted,
-				"duration", s.cfg.Now().Sub(started), "request", rest.RequestID(c), "caller", rest.Caller(c).ID.String(), "from", c.RealIP())
+			s.cfg.Log.LogAttrs(c.Request().Context(), slog.LevelInfo, "request", slog.String("method", c.Request().Method), slog.String("path", path),
+				slog.Int("status", c.Response().Status), slog.Int64("bytes", c.Response().Size), slog.Bool("aborted", aborted),
+				slog.Duration("duration", s.cfg.Now().Sub(started)), slog.String("request", rest.RequestID(c)),
+				slog.String("caller", rest.Caller(c).ID.String()), slog.String("from", c.RealIP()))
 		}()
 		if err := next(c); err != nil {
 			c.Error(err)

@@ -127,7 +127,7 @@ func stream(c echo.Context, r *service.Response) error {
 		w.Header().Set("Trailer", trailerRows+", "+trailerTruncated+", "+trailerError)
 	}
 	w.WriteHeader(status)
-	err := copyBody(w, r.Body)
+	err := copyBody(w, r)
 	if err == nil {
 		if r.Length < 0 {
 			s := r.Summary()
@@ -139,29 +139,36 @@ func stream(c echo.Context, r *service.Response) error {
 	return breakOff(w, r, err)
 }
 
+// Header values that every answer has. Nobody changes a slice that stands in a header.
+var noStore, noSniff, once = []string{"no-store"}, []string{"nosniff"}, []string{"1"}
+
 func header(h http.Header, r *service.Response) {
-	h.Set("Content-Type", r.ContentType)
-	h.Set(headerMemberID, r.MemberID.String())
-	h.Set(headerMemberName, url.PathEscape(r.MemberName))
-	h.Set(headerAttempts, strconv.Itoa(r.Attempts))
-	h.Set("Cache-Control", "no-store")
-	h.Set("X-Content-Type-Options", "nosniff")
+	h["Content-Type"] = []string{r.ContentType}
+	h[headerMemberID] = []string{r.MemberID.String()}
+	h[headerMemberName] = []string{url.PathEscape(r.MemberName)}
+	h[headerAttempts] = once
+	if r.Attempts != 1 {
+		h[headerAttempts] = []string{strconv.Itoa(r.Attempts)}
+	}
+	h["Cache-Control"] = noStore
+	h["X-Content-Type-Options"] = noSniff
 	if r.Length >= 0 {
-		h.Set("Content-Length", strconv.FormatInt(r.Length, 10))
+		h["Content-Length"] = []string{strconv.FormatInt(r.Length, 10)}
 	}
 }
 
-// copyBody copies with one buffer and hands on at once what is less than a buffer full: then the member had no more at hand.
-func copyBody(w *echo.Response, body io.Reader) error {
+// copyBody copies with one buffer and hands on at once what is less than a buffer full: then the member had no more at hand. What
+// completes the answer needs no push: its end follows at once.
+func copyBody(w *echo.Response, r *service.Response) error {
 	buffer := copyBuffers.Get().(*[]byte)
 	defer copyBuffers.Put(buffer)
 	for {
-		n, err := body.Read(*buffer)
+		n, err := r.Body.Read(*buffer)
 		if n > 0 {
 			if _, e := w.Write((*buffer)[:n]); e != nil {
 				return gateway.Wrap(gateway.CodeClientGone, e, "The caller went away.")
 			}
-			if n < len(*buffer) && err == nil {
+			if n < len(*buffer) && err == nil && w.Size != r.Length {
 				w.Flush()
 			}
 		}

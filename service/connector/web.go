@@ -12,6 +12,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"comporta/service/gateway"
@@ -65,7 +66,7 @@ func webTransport(mode encryption) *http.Transport {
 		TLSClientConfig:        &tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: mode != encryptAlways}, // wanted: see encryptAny
 		TLSHandshakeTimeout:    connectTimeout,
 		MaxConnsPerHost:        maxConnections,
-		MaxIdleConnsPerHost:    maxConnections / 4,
+		MaxIdleConnsPerHost:    maxConnections, // fewer would make busy requests dial anew
 		IdleConnTimeout:        connectionIdle,
 		MaxResponseHeaderBytes: maxResponseHeader,
 		ExpectContinueTimeout:  time.Second,
@@ -218,13 +219,17 @@ func validHeaderValue(value string) bool {
 	return !strings.ContainsFunc(value, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f })
 }
 
+// webBuffers holds the buffers of answers on their way, each as large as a frame of the tunnel.
+var webBuffers = sync.Pool{New: func() any { b := make([]byte, 256<<10); return &b }}
+
 // stream copies the body as it comes. The output decides when it goes out.
 func (w *web) stream(body io.Reader, out gateway.Output) error {
-	buf := make([]byte, 32<<10)
+	buf := webBuffers.Get().(*[]byte)
+	defer webBuffers.Put(buf)
 	for {
-		n, err := body.Read(buf)
+		n, err := body.Read(*buf)
 		if n > 0 {
-			if _, err := out.Write(buf[:n]); err != nil {
+			if _, err := out.Write((*buf)[:n]); err != nil {
 				return brokenOutput(err)
 			}
 		}

@@ -12,6 +12,9 @@ type ID string
 // ParseID accepts a GUID in any of the usual forms (any letter case, with or without hyphens, in braces or parentheses, with the
 // urn:uuid: prefix) and returns the canonical form. ok is false for anything else.
 func ParseID(text string) (id ID, ok bool) {
+	if canonical(text) {
+		return ID(text), true
+	}
 	text = strings.TrimSpace(text)
 	if len(text) > 9 && strings.EqualFold(text[:9], "urn:uuid:") {
 		text = text[9:]
@@ -34,6 +37,22 @@ func ParseID(text string) (id ID, ok bool) {
 		return "", false
 	}
 	return IDFromBytes([16]byte(raw)), true
+}
+
+// canonical reports whether text is a GUID in its canonical form already, as nearly every one is.
+func canonical(text string) bool {
+	if len(text) != 36 {
+		return false
+	}
+	for i := range len(text) {
+		hyphen := i == 8 || i == 13 || i == 18 || i == 23
+		switch c := text[i]; {
+		case hyphen && c == '-', !hyphen && (c >= '0' && c <= '9' || c >= 'a' && c <= 'f'):
+		default:
+			return false
+		}
+	}
+	return true
 }
 
 // IDFromBytes returns the canonical form of the 16 bytes of a GUID.
