@@ -60,6 +60,7 @@ type checker struct {
 	driven map[string]bool
 	// lastOne is the principal made last.
 	lastOne string
+	golden  *transcript
 }
 
 // drive sends one request, checks the answer's shape, and returns the body.
@@ -79,6 +80,7 @@ func (c *checker) drive(status int, method, path string, body any) string {
 		return string(text)
 	}
 	c.driven[method+" "+route.Path] = true
+	c.golden.add(method, route.Path, status, text)
 	input := &openapi3filter.ResponseValidationInput{
 		RequestValidationInput: &openapi3filter.RequestValidationInput{Request: req, PathParams: params, Route: route, Options: &openapi3filter.Options{AuthenticationFunc: openapi3filter.NoopAuthenticationFunc}},
 		Status:                 resp.StatusCode, Header: resp.Header, Body: io.NopCloser(bytes.NewReader(text)),
@@ -97,7 +99,8 @@ func field(text, name string) string {
 	return value
 }
 
-// Every documented route is driven once, with success where there is one, and its answer checked against the document.
+// Every documented route is driven once, with success where there is one, and its answer checked against the document and the golden
+// answers in testdata/golden.
 func TestEveryDocumentedRouteAnswersAsDocumented(t *testing.T) {
 	onBothStores(t, func(t *testing.T, state persistence.Config) { driveTheDocument(newWorldOn(t, state)) })
 }
@@ -105,7 +108,7 @@ func TestEveryDocumentedRouteAnswersAsDocumented(t *testing.T) {
 func driveTheDocument(w *world) {
 	t := w.t
 	doc, router := document(t)
-	c := &checker{world: w, router: router, driven: map[string]bool{}}
+	c := &checker{world: w, router: router, driven: map[string]bool{}, golden: newTranscript(w.url, "http://service", w.folder, "FOLDER")}
 	w.joined()
 	c.tenant()
 	c.clusters()
@@ -120,6 +123,7 @@ func driveTheDocument(w *world) {
 			}
 		}
 	}
+	c.golden.compare(t)
 }
 
 func (c *checker) tenant() {
