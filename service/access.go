@@ -20,6 +20,9 @@ const Audience = "api://comporta"
 // leeway is how far the clocks of this service's replicas may differ.
 const leeway = time.Minute
 
+// backdate is how long before its making a token is good, so that a service clock that is set back refuses no token just issued.
+const backdate = 5 * time.Minute
+
 // Access knows who calls: it issues and verifies tokens and keeps the principals' state at hand.
 type Access struct {
 	*core
@@ -76,7 +79,7 @@ func (a *Access) IssueToken(ctx context.Context, clientID, secret string) (Token
 	c := claims{
 		RegisteredClaims: jwt.RegisteredClaims{
 			Issuer: a.Issuer, Subject: p.ID.String(), Audience: jwt.ClaimStrings{Audience}, ID: a.NewID().String(),
-			IssuedAt: jwt.NewNumericDate(now), NotBefore: jwt.NewNumericDate(now), ExpiresAt: jwt.NewNumericDate(now.Add(a.TokenLifetime)),
+			IssuedAt: jwt.NewNumericDate(now), NotBefore: jwt.NewNumericDate(now.Add(-backdate)), ExpiresAt: jwt.NewNumericDate(now.Add(a.TokenLifetime)),
 		},
 		ObjectID: p.ID.String(), AppID: p.ID.String(), TenantID: a.TenantID().String(), Name: p.Name,
 	}
@@ -128,7 +131,7 @@ func (a *Access) verify(ctx context.Context, bearer string) (verified, error) {
 	}
 	var c claims
 	parser := jwt.NewParser(jwt.WithValidMethods([]string{jwt.SigningMethodRS256.Alg()}), jwt.WithIssuer(a.Issuer), jwt.WithAudience(Audience),
-		jwt.WithExpirationRequired(), jwt.WithLeeway(leeway), jwt.WithIssuedAt(), jwt.WithTimeFunc(a.Now))
+		jwt.WithExpirationRequired(), jwt.WithLeeway(leeway), jwt.WithTimeFunc(a.Now))
 	_, err := parser.ParseWithClaims(bearer, &c, func(t *jwt.Token) (any, error) {
 		kid, _ := t.Header["kid"].(string)
 		return a.verificationKey(ctx, kid)

@@ -43,6 +43,23 @@ func TestATokenSaysWhoCalls(t *testing.T) {
 	}
 }
 
+// The service's clock is set back by five minutes, and the service is started anew, so that no verified token is remembered.
+func TestAClockSetBackRefusesNoToken(t *testing.T) {
+	w := newWorld(t)
+	id, secret := w.app(t, "a")
+	token, err := w.Access.IssueToken(t.Context(), id.String(), secret)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.Access.Now = func() time.Time { return time.Now().Add(-5 * time.Minute) }
+	if _, err := w.Access.Authenticate(t.Context(), token.AccessToken); err != nil {
+		t.Errorf("a token from before the step: %v", err)
+	}
+	if _, err := w.Access.IssueToken(t.Context(), id.String(), secret); err != nil {
+		t.Errorf("a token after the step: %v", err)
+	}
+}
+
 func TestWrongClientCredentialsAreToldApartFromNothingElse(t *testing.T) {
 	w := newWorld(t)
 	ctx := context.Background()
