@@ -1,4 +1,4 @@
-# What the commands do that Microsoft's module has not, and how all of them behave: errors, objects, streams, secrets.
+# What the commands do that Microsoft's module has not, and how all of them behave: errors, objects, secrets.
 
 BeforeDiscovery {
     $noPostgres = -not $env:COMPORTA_TEST_POSTGRES
@@ -15,89 +15,6 @@ BeforeAll {
 }
 
 AfterAll { Stop-TestService }
-
-Describe 'Invoke-DataGatewayQuery' {
-    It 'keeps values: 64-bit integers, decimals, texts like dates, binary, null, names that clash' {
-        $row = Invoke-DataGatewayQuery @of -Query "select 9223372036854775807 as big, '2026-01-31T12:00:00' as text, x'00ff' as bytes, null as empty, 1.5 as real, 'é✓' as ""größe"", 1 as a, 2 as A, 3 as a"
-        $row.big | Should -BeOfType [long]
-        $row.big | Should -Be ([long]::MaxValue)
-        $row.text | Should -BeOfType [string]
-        $row.text, $row.bytes, $row.empty, $row.real, $row.'größe' | Should -Be '2026-01-31T12:00:00', 'AP8=', $null, 1.5, 'é✓'
-        @($row.PSObject.Properties.Name).Count | Should -Be 9
-        $row.a | Should -Be 1
-        $row.A_2, $row.A_2_2 | Should -Contain 2
-    }
-
-    It 'takes parameters, writes when allowed, and refuses to otherwise' {
-        (Invoke-DataGatewayQuery @of -Query 'create table t (id integer, name text)' -AllowWrite).RowsAffected | Should -Be 0
-        (Invoke-DataGatewayQuery @of -Query 'insert into t values (?, ?), (?, ?)' -Parameters 1, 'ä', 2, $null -AllowWrite).RowsAffected | Should -Be 2
-        { Invoke-DataGatewayQuery @of -Query 'delete from t' } | Should -Throw -ErrorId 'ReadOnlyViolation,*'
-        Invoke-DataGatewayQuery @of -Query 'delete from t' -AllowWrite -WhatIf
-        $rows = @(Invoke-DataGatewayQuery @of -Query 'select * from t order by id')
-        $rows.Count, $rows[0].name, $rows[1].name | Should -Be 2, 'ä', $null
-        @(Invoke-DataGatewayQuery @of -Query 'select * from t where id = ?' -Parameters 2).Count | Should -Be 1
-        @(Invoke-DataGatewayQuery @of -Query 'select * from t where id > 5').Count | Should -Be 0
-        @(Invoke-DataGatewayQuery @of -Query 'select * from t' -MaxRows 1).Count | Should -Be 1
-        @(Invoke-DataGatewayQuery @of -Query 'select * from t' -Parameters $null).Count | Should -Be 2
-    }
-
-    It 'sends numbers the same in every culture' {
-        $before = [cultureinfo]::CurrentCulture
-        try {
-            [cultureinfo]::CurrentCulture = [cultureinfo] 'de-DE'
-            $row = Invoke-DataGatewayQuery @of -Query 'select ? + 0.25 as x' -Parameters 1.5
-            $row.x | Should -Be 1.75
-            [cultureinfo]::CurrentCulture = [cultureinfo] 'tr-TR'
-            (Get-DataGatewayCluster -Scope INDIVIDUAL).Id | Should -Be $id
-        } finally { [cultureinfo]::CurrentCulture = $before }
-    }
-
-    It 'says the database''s own error, and who answered' {
-        { Invoke-DataGatewayQuery @of -Query 'select * from nowhere' } | Should -Throw '*no such table: nowhere*' -ErrorId 'DM_GWPipeline_Gateway_MashupDataAccessError,Invoke-DataGatewayQuery'
-        Invoke-DataGatewayQuery @of -Query 'select 1' -InformationVariable served -Verbose 4>&1 | Where-Object { $_ -is [System.Management.Automation.VerboseRecord] } | Should -BeLike 'Member * answers*'
-        $served.MessageData.MemberGatewayId | Should -Be "$id"
-    }
-
-    It 'ends with an error, not short, when the answer fails after its first row' {
-        $query = 'with recursive c(n) as (select 1 union all select n + 1 from c where n < 60000) select case when n < 60000 then n else json(''{'') end as n from c'
-        $seen = @{ Rows = 0 }
-        { Invoke-DataGatewayQuery @of -Query $query | ForEach-Object { $seen.Rows++ } } | Should -Throw '*malformed JSON*' -ErrorId 'DM_GWPipeline_Gateway_MashupDataAccessError,*'
-        $seen.Rows | Should -BeGreaterThan 0
-        $seen.Rows | Should -BeLessThan 60000
-    }
-
-    It 'leaves a row whose only column is called error alone' {
-        $query = 'select json(''{"code":"x","message":"y"}'') as error union all select json(''{"code":"z","message":"y"}'')'
-        @(Invoke-DataGatewayQuery @of -Query $query).Count | Should -Be 2
-    }
-
-    It 'does not take a failure further down the pipeline for its own' {
-        { Invoke-DataGatewayQuery @of -Query 'select 1 as n union all select 2' | ForEach-Object { throw 'mine' } } | Should -Throw 'mine'
-        { Get-DataGatewayCluster | ForEach-Object { throw 'mine' } } | Should -Throw 'mine'
-    }
-
-    It 'stops the query when the pipeline stops' -Skip:$noPostgres {
-        $pg = New-TestPostgres $id 'stop'
-        $first = $pg | Invoke-DataGatewayQuery -Query 'select g from generate_series(1, 100000000) g' | Select-Object -First 3
-        $first.g | Should -Be 1, 2, 3
-        Wait-Until 'nothing runs' { (Get-DataGatewayClusterMember -GatewayClusterId $id | Measure-Object -Property RunningRequests -Sum).Sum -eq 0 }
-    }
-
-    It 'runs a million rows in constant memory' -Skip:$noPostgres {
-        $pg = New-TestPostgres $id 'million'
-        $query = 'select g as id, md5(g::text) as text, g * 1.5 as amount from generate_series(1, {0}) g'
-        $pg | Invoke-DataGatewayQuery -Query ($query -f 50000) | Measure-Object | Out-Null
-        [GC]::Collect()
-        $before = [GC]::GetTotalMemory($true)
-        $peak = @{ Bytes = 0 }
-        $clock = [System.Diagnostics.Stopwatch]::StartNew()
-        $count = ($pg | Invoke-DataGatewayQuery -Query ($query -f 1000000) |
-                ForEach-Object { if ($_.id % 200000 -eq 0) { $peak.Bytes = [Math]::Max($peak.Bytes, [GC]::GetTotalMemory($true)) }; $_ } | Measure-Object).Count
-        $count | Should -Be 1000000
-        Write-Host ("    {0:n0} rows/s, {1:n1} MB more in use than before" -f ($count / $clock.Elapsed.TotalSeconds), (($peak.Bytes - $before) / 1MB))
-        $peak.Bytes - $before | Should -BeLessThan 30MB
-    }
-}
 
 Describe 'Members, routes, limits' {
     It 'routes around a disabled member and says why' {

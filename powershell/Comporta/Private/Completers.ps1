@@ -7,6 +7,9 @@ function Register-GatewayCompleter {
         GatewayClusterDatasourceId = { param($c, $p, $word, $a, $bound) Find-Completion $word { Get-CompletionPart $bound '/datasources' 'datasourceName' } }
         RegionKey                  = { param($c, $p, $word, $a, $bound) Find-Completion $word { (Invoke-Gateway GET '/v2.0/myorg/gatewayRegions' -TimeoutSeconds 3).value | ForEach-Object { @{ Id = $_.regionKey; Name = $_.region } } } }
     }
+    foreach ($word in @($script:Words.Keys)) {
+        $completers[$word] = { param($c, $p, $typed) $script:Words[$p] | Where-Object { $_.StartsWith($typed.Trim('''"'), 'OrdinalIgnoreCase') } }
+    }
     foreach ($name in $completers.Keys) { Register-ArgumentCompleter -CommandName $script:ExportedNames -ParameterName $name -ScriptBlock $completers[$name] }
 }
 

@@ -12,7 +12,10 @@ function Get-HttpClient {
         # .NET Framework offers older versions by default.
         [System.Net.ServicePointManager]::SecurityProtocol = [System.Net.ServicePointManager]::SecurityProtocol -bor [System.Net.SecurityProtocolType]::Tls12
     }
-    $handler = New-Object System.Net.Http.HttpClientHandler
+    if ('System.Net.Http.SocketsHttpHandler' -as [type]) {
+        $handler = New-Object System.Net.Http.SocketsHttpHandler
+        $handler.ResponseDrainTimeout = [timespan]::Zero # an answer that is left early ends its query at once
+    } else { $handler = New-Object System.Net.Http.HttpClientHandler }
     $handler.AllowAutoRedirect = $false # a token goes to the service and nowhere else
     $handler.UseCookies = $false
     $client = New-Object System.Net.Http.HttpClient $handler

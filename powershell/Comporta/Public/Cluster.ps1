@@ -87,28 +87,22 @@ function Set-DataGatewayCluster {
         [Nullable[bool]] $AllowCustomConnectors,
 
         # Failover: the primary first. Random (Fabric: DistributeEvenly): any member. LeastLoaded: the less busy of two.
-        [ValidateSet('Failover', 'Random', 'DistributeEvenly', 'LeastLoaded')]
-        [string] $LoadBalancingSelectorType,
+        [object] $LoadBalancingSelectorType,
 
         # CPU limit of the whole machine in percent, 0 to 100; 0 is off.
-        [ValidateRange(0, 100)]
-        [int] $CPUUtilizationPercentageThreshold,
+        [Nullable[int]] $CPUUtilizationPercentageThreshold,
 
         # Memory limit of the whole machine in percent, 0 to 100; 0 is off.
-        [ValidateRange(0, 100)]
-        [int] $MemoryUtilizationPercentageThreshold,
+        [Nullable[int]] $MemoryUtilizationPercentageThreshold,
 
         # Over how many minutes CPU and memory are averaged, 1 to 60.
-        [ValidateRange(1, 60)]
-        [int] $ResourceUtilizationAggregationTimeInMinutes,
+        [Nullable[int]] $ResourceUtilizationAggregationTimeInMinutes,
 
         # How many requests a member runs at once; 0 is off.
-        [ValidateRange(0, 100000)]
-        [int] $ConcurrentOperationLimit,
+        [Nullable[int]] $ConcurrentOperationLimit,
 
         # How many seconds a request waits for a place when all members run as many as they may; 0 refuses at once.
-        [ValidateRange(0, 600)]
-        [int] $QueueTimeoutSeconds,
+        [Nullable[int]] $QueueTimeoutSeconds,
 
         # Take all limits of the cluster away first.
         [switch] $ResetLimits,
@@ -121,7 +115,8 @@ function Set-DataGatewayCluster {
         $bound = $PSBoundParameters
         Invoke-Guarded $PSCmdlet $GatewayClusterId {
             $body = Select-Bound $bound ($script:LimitNames + @{ AllowCloudDatasourceRefresh = 'allowCloudDatasourceRefresh'
-                    AllowCustomConnectors = 'allowCustomConnectors'; LoadBalancingSelectorType = 'loadBalancingSelectorType'; QueueTimeoutSeconds = 'queueTimeoutSeconds' })
+                    AllowCustomConnectors = 'allowCustomConnectors'; QueueTimeoutSeconds = 'queueTimeoutSeconds' })
+            Add-Word $body 'LoadBalancingSelectorType' $LoadBalancingSelectorType
             Add-Text $body @{ name = $Name; department = $Department; description = $Description; contactInformation = $ContactInformation }
             [void] (Invoke-Gateway PATCH (Get-ClusterPath $Scope $GatewayClusterId) $body)
         }
@@ -137,6 +132,21 @@ $script:LimitNames = @{
 # Add-Text adds texts to a request. A [string] parameter cannot tell null from "", and null must mean "unchanged", so these are objects.
 function Add-Text([hashtable] $Body, [hashtable] $Texts) {
     foreach ($name in $Texts.Keys) { if ($null -ne $Texts[$name]) { $Body[$name] = [string] $Texts[$name] } }
+}
+
+# Words are those that a setting takes; a null, or a string variable that holds none, leaves it unchanged, which a ValidateSet does not let through.
+$script:Words = @{
+    LoadBalancingSelectorType = 'Failover', 'Random', 'DistributeEvenly', 'LeastLoaded'
+    SingleSignOnType          = 'None', 'Kerberos', 'AzureActiveDirectory', 'SAML'
+}
+
+# Add-Word adds the word of a setting to a request.
+function Add-Word([hashtable] $Body, [string] $Name, [string] $Word) {
+    if (-not $Word) { return }
+    if ($Word -notin $script:Words[$Name]) {
+        throw (New-Object DataGatewayException 'InvalidInput', "-$Name takes one of $($script:Words[$Name] -join ','), not ""$Word"".")
+    }
+    $Body[$Name.Substring(0, 1).ToLowerInvariant() + $Name.Substring(1)] = $Word
 }
 
 function Add-DataGatewayCluster {
@@ -221,6 +231,7 @@ function Remove-DataGatewayCluster {
         [string] $RegionKey
     )
     process {
+        if (Test-Unattended $PSBoundParameters) { $ConfirmPreference = 'None' }
         if (-not $PSCmdlet.ShouldProcess($GatewayClusterId, 'Remove cluster')) { return }
         Invoke-Guarded $PSCmdlet $GatewayClusterId { Invoke-Gateway DELETE (Get-ClusterPath $Scope $GatewayClusterId) }
     }

@@ -179,20 +179,19 @@ function Set-DataGatewayClusterDatasource {
         # The new name (text), unique in the cluster.
         [object] $DatasourceName,
 
-        # How users sign on.
-        [ValidateSet('None', 'Kerberos', 'AzureActiveDirectory', 'SAML')]
-        [string] $SingleSignOnType,
+        # How users sign on: None, Kerberos, AzureActiveDirectory or SAML.
+        [object] $SingleSignOnType,
 
         # Where it is: a table or a JSON text.
         [object] $ConnectionDetails
     )
     process {
         if (-not $PSCmdlet.ShouldProcess($GatewayClusterDatasourceId, 'Change data source')) { return }
-        $bound = $PSBoundParameters
         Invoke-Guarded $PSCmdlet $GatewayClusterDatasourceId {
             $details = $ConnectionDetails
             if ($details -and $details -isnot [string]) { $details = ConvertTo-Json -InputObject $details -Compress }
-            $body = Select-Bound $bound @{ SingleSignOnType = 'singleSignOnType' }
+            $body = @{}
+            Add-Word $body 'SingleSignOnType' $SingleSignOnType
             Add-Text $body @{ datasourceName = $DatasourceName; datasourceAnnotation = $Annotation; connectionDetails = $details }
             [void] (Invoke-Gateway PATCH (Get-ClusterPath $Scope $GatewayClusterId "/datasources/$GatewayClusterDatasourceId") $body)
         }
@@ -225,6 +224,7 @@ function Remove-DataGatewayClusterDatasource {
         [guid] $GatewayClusterDatasourceId
     )
     process {
+        if (Test-Unattended $PSBoundParameters) { $ConfirmPreference = 'None' }
         if (-not $PSCmdlet.ShouldProcess($GatewayClusterDatasourceId, 'Remove data source')) { return }
         Invoke-Guarded $PSCmdlet $GatewayClusterDatasourceId { Invoke-Gateway DELETE (Get-ClusterPath $Scope $GatewayClusterId "/datasources/$GatewayClusterDatasourceId") }
     }

@@ -121,6 +121,7 @@ function Remove-DataGatewayClusterDatasourceUser {
         [string] $UserId
     )
     process {
+        if (Test-Unattended $PSBoundParameters) { $ConfirmPreference = 'None' }
         if (-not $PSCmdlet.ShouldProcess($UserId, 'Take right away')) { return }
         Invoke-Guarded $PSCmdlet $UserId {
             $path = "/datasources/$GatewayClusterDatasourceId/users/" + [uri]::EscapeDataString($UserId)

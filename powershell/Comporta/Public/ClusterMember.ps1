@@ -78,20 +78,16 @@ function Set-DataGatewayClusterMember {
         [Nullable[bool]] $Draining,
 
         # CPU limit of the whole machine in percent, 0 to 100; 0 is off.
-        [ValidateRange(0, 100)]
-        [int] $CPUUtilizationPercentageThreshold,
+        [Nullable[int]] $CPUUtilizationPercentageThreshold,
 
         # Memory limit of the whole machine in percent, 0 to 100; 0 is off.
-        [ValidateRange(0, 100)]
-        [int] $MemoryUtilizationPercentageThreshold,
+        [Nullable[int]] $MemoryUtilizationPercentageThreshold,
 
         # Over how many minutes CPU and memory are averaged, 1 to 60.
-        [ValidateRange(1, 60)]
-        [int] $ResourceUtilizationAggregationTimeInMinutes,
+        [Nullable[int]] $ResourceUtilizationAggregationTimeInMinutes,
 
         # How many requests the member runs at once; 0 is off.
-        [ValidateRange(0, 100000)]
-        [int] $ConcurrentOperationLimit,
+        [Nullable[int]] $ConcurrentOperationLimit,
 
         # Take the member's own limits away first, so that the cluster's apply.
         [switch] $ResetLimits,
@@ -326,6 +322,7 @@ function Remove-DataGatewayClusterMember {
         [string] $RegionKey
     )
     process {
+        if (Test-Unattended $PSBoundParameters) { $ConfirmPreference = 'None' }
         if (-not $PSCmdlet.ShouldProcess($MemberGatewayId, 'Remove member')) { return }
         Invoke-Guarded $PSCmdlet $MemberGatewayId { Invoke-Gateway DELETE (Get-ClusterPath $Scope $GatewayClusterId "/memberGateways/$MemberGatewayId") }
     }

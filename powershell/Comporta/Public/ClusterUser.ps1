@@ -75,6 +75,7 @@ function Remove-DataGatewayClusterUser {
         [string] $RegionKey
     )
     process {
+        if (Test-Unattended $PSBoundParameters) { $ConfirmPreference = 'None' }
         if (-not $PSCmdlet.ShouldProcess($PrincipalObjectId, 'Take role away')) { return }
         Invoke-Guarded $PSCmdlet $PrincipalObjectId { Invoke-Gateway DELETE (Get-ClusterPath $Scope $GatewayClusterId "/permissions/$PrincipalObjectId") }
     }

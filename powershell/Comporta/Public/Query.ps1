@@ -27,10 +27,11 @@ function Invoke-DataGatewayQuery {
         [guid] $GatewayClusterDatasourceId,
 
         # The statement.
-        [Parameter(Mandatory)]
+        [Parameter(Mandatory, Position = 0)]
         [string] $Query,
 
-        # Values for the database's own placeholders, in their order.
+        # Values for the database's own placeholders, in their order. A null among them is NULL. Dates, times and ids go as texts, and whole numbers
+        # without a fraction.
         [AllowNull()]
         [AllowEmptyCollection()]
         [object[]] $Parameters,
@@ -48,7 +49,7 @@ function Invoke-DataGatewayQuery {
     )
     process {
         $body = @{ datasourceId = $GatewayClusterDatasourceId.ToString(); timeoutSeconds = $TimeoutSec; readOnly = -not $AllowWrite
-            query = @{ text = $Query; maxRows = $MaxRows; parameters = [object[]] @($Parameters) } }
+            query = @{ text = $Query; maxRows = $MaxRows; parameters = [object[]] @(foreach ($p in $Parameters) { , (ConvertTo-ParameterValue $p) }) } }
         if ($null -eq $Parameters) { $body.query.Remove('parameters') }
         if ($AllowWrite -and -not $PSCmdlet.ShouldProcess($GatewayClusterDatasourceId, 'Run a statement that may write')) { return }
         $reader = Invoke-Guarded $PSCmdlet $GatewayClusterDatasourceId {
@@ -63,6 +64,18 @@ function Invoke-DataGatewayQuery {
             Close-RowReader $reader
         }
     }
+}
+
+# ConvertTo-ParameterValue makes what goes into a request of a placeholder's value: texts that databases read, the same in every culture and edition.
+# A whole number of a type with fractions goes as an integer, because databases do not take 5.0 for one.
+function ConvertTo-ParameterValue($Value) {
+    $invariant = [cultureinfo]::InvariantCulture
+    if ($Value -is [datetime] -or $Value -is [datetimeoffset]) { return $Value.ToString("yyyy-MM-dd'T'HH:mm:ss.FFFFFFFK", $invariant) }
+    if ($Value -is [timespan]) { return $Value.ToString('c', $invariant) }
+    if ($Value -is [string] -or $Value -is [char] -or $Value -is [guid]) { return $Value.ToString() }
+    $fractional = $Value -is [double] -or $Value -is [single] -or $Value -is [decimal]
+    if ($fractional -and [Math]::Abs($Value) -lt 1e15 -and [Math]::Truncate($Value) -eq $Value) { return [long] $Value }
+    $Value
 }
 
 # Write-Served says which member answered.

@@ -102,8 +102,15 @@ function Find-ClientCredential([pscredential] $Credential) {
     return $Credential.UserName, $Credential.Password
 }
 
-# Test-Interactive reports whether a prompt would be answered.
+# Test-Unattended reports whether to remove without asking: nobody is there to answer, and the caller did not say -Confirm. Microsoft's commands do
+# not ask, so a script that runs at night does not say -Confirm:$false.
+function Test-Unattended($Bound) {
+    -not $Bound.ContainsKey('Confirm') -and -not (Test-Interactive)
+}
+
+# Test-Interactive reports whether a prompt would be answered; in a remote session the caller's own machine asks.
 function Test-Interactive {
+    if ($Host.Name -eq 'ServerRemoteHost') { return $true }
     if ([System.Console]::IsInputRedirected -or -not [System.Environment]::UserInteractive) { return $false }
     -not (@([System.Environment]::GetCommandLineArgs()) -match '^-noni')
 }
