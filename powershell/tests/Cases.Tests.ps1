@@ -57,10 +57,13 @@ Describe 'Scripts that read' {
         $json = $status | ConvertTo-Json -WarningVariable cut -WarningAction SilentlyContinue
         $cut | Should -BeNullOrEmpty
         ($json | ConvertFrom-Json).MemberGatewayErrorMessages[0] | Should -Be $status.MemberGatewayErrorMessages[0]
+        @(Get-DataGatewayCluster | Get-DataGatewayClusterStatus | Where-Object { $_.ClusterStatus -like 'None' }).Count | Should -Be 1
         Remove-DataGatewayCluster -GatewayClusterId $dead -Confirm:$false
     }
 
     It 'R08 assumes one cluster and reads scalars from it, its data sources and their users' {
+        $user = Connect-DataGatewayServiceAccount -Environment Public -Credential (New-Object pscredential $stage.AdminId, (Get-Secret $stage.AdminSecret))
+        "$($user.UserName) $($user.Environment)" | Should -Be "$($stage.AdminId) Public"
         $gateway = Get-DataGatewayCluster
         $gateway.Id | Should -Be $two
         $gateway.Name | Should -BeExactly 'Status (two)'
@@ -86,6 +89,17 @@ Describe 'Scripts that read' {
             , $found | Should -BeOfType [array]
             $found.Count | Should -Be 0
         } finally { Connect-TestAdmin | Out-Null }
+        $reader = New-TestPrincipal 'R10 reader'
+        Add-DataGatewayClusterUser -GatewayClusterId $two -PrincipalObjectId $reader.Id -Role Admin
+        Connect-TestPrincipal $reader | Out-Null
+        try {
+            $status = $null
+            if (!($status = Get-DataGatewayClusterStatus -Scope Organization -GatewayClusterId $two -ErrorAction SilentlyContinue)) { $status = Get-DataGatewayClusterStatus -GatewayClusterId $two }
+            $status.ClusterStatus | Should -Be 'Live'
+            $sources = $null
+            if (!($sources = Get-DataGatewayClusterDataSource -Scope Organization -GatewayClusterId $two -ErrorAction SilentlyContinue)) { $sources = Get-DataGatewayClusterDataSource -GatewayClusterId $two }
+            "$($sources.DatasourceName) $(Get-DataGatewayClusterDataSourceStatus -GatewayClusterId $two -GatewayClusterDatasourceId $sources.Id)" | Should -Be 'db Live'
+        } finally { Connect-TestAdmin | Out-Null }
     }
 
     It 'R11 finds every property under strict mode, and no command that is a phantom' {
@@ -110,6 +124,8 @@ Describe 'Scripts that read' {
         (Get-DataGatewayCluster -Cluster $two).Id | Should -Be (Get-DataGatewayCluster -Id $two).Id
         Set-DataGatewayCluster -Cluster $two -Description 'kept'
         Set-DataGatewayCluster -GatewayClusterId $two -Name $null -Department 'IT' -Description $null -ContactInformation $null -AllowCloudDatasourceRefresh $null -AllowCustomConnectors $true -LoadBalancingSelectorType random
+        Set-DataGatewayCluster -GatewayClusterId $two -LoadBalancingSelectorType $null -ConcurrentOperationLimit $null -QueueTimeoutSeconds $null
+        (Get-DataGatewayCluster -Id $two).ConcurrentOperationLimit | Should -Be 40
         $c = Get-DataGatewayCluster -Id $two
         $c.Name, $c.Description, $c.Department, $c.LoadBalancingSelectorType | Should -Be 'Status (two)', 'kept', 'IT', 'Random'
         $c.Options.CloudDatasourceRefresh, $c.Options.CustomConnectors | Should -Be $true, $true
@@ -190,6 +206,7 @@ Describe 'Scripts that change' {
         }
         Wait-Until 'the cluster is live' { (Get-DataGatewayClusterStatus -GatewayClusterId $id @splat).ClusterStatus -eq 'Live' }
         (Get-DataGatewayCluster @splat | Where-Object Name -eq $name).Id | Should -Be $id
+        ConvertTo-Json @((Get-DataGatewayCluster @splat).Id) | Should -Be (ConvertTo-Json @((Get-DataGatewayCluster).Id)) -Because 'the default region is the default'
         { Connect-DataGatewayServiceAccount -ApplicationId $stage.AdminId -ClientSecret (Get-Secret 'wrong-wrong-wrong-wrong') } | Should -Throw
         (Resolve-DataGatewayError -Last).Message | Should -BeLike 'Invalid client credentials*'
         Connect-TestAdmin | Out-Null
@@ -308,6 +325,7 @@ Describe 'Scripts that change' {
         $first = Add-DataGatewayCluster -Name 'R37' -RecoveryKey (Get-TestKey)
         { Add-DataGatewayCluster -Name 'R37' -RecoveryKey (Get-TestKey) } | Should -Throw -ErrorId 'DuplicateGatewayName,*'
         { Add-DataGatewayCluster -Name 'R37' -RecoveryKey (Get-Secret 'another-key') -OverwriteExistingGateway } | Should -Throw -ErrorId 'InvalidRecoveryKey,*'
+        (Get-DataGatewayCluster -Id $first.GatewayObjectId).MemberGateways.Name | Should -Be 'R37' -Because 'the one that was refused left it as it was'
         $again = Add-DataGatewayCluster -Name 'R37' -RecoveryKey (Get-TestKey) -OverwriteExistingGateway
         $again.GatewayObjectId | Should -Be $first.GatewayObjectId
         Remove-DataGatewayCluster -Id $again.GatewayObjectId -Confirm:$false
@@ -328,6 +346,17 @@ Describe 'Scripts that change' {
         { Add-DataGatewayCluster -Name 'r49 A ' -RecoveryKey (Get-TestKey) } | Should -Throw -ErrorId 'DuplicateGatewayName,*'
         { Set-DataGatewayCluster -GatewayClusterId $ids[0] -Name 'R49 b' } | Should -Throw -ErrorId 'DuplicateGatewayName,*'
         Set-DataGatewayCluster -GatewayClusterId $ids[0] -Name 'R49 a'
+        $jobs = 1..3 | ForEach-Object {
+            Start-ThreadJob -ArgumentList "$PSScriptRoot/../Comporta/Comporta.psd1", $stage.AdminId, (Get-Secret $stage.AdminSecret), (Get-TestKey) {
+                Import-Module $args[0]
+                [void] (Connect-DataGatewayServiceAccount -ApplicationId $args[1] -ClientSecret $args[2])
+                try { "$((Add-DataGatewayCluster -Name 'R49 race' -RecoveryKey $args[3]).GatewayObjectId)" } catch { $_.FullyQualifiedErrorId }
+            }
+        }
+        $answers = $jobs | Receive-Job -Wait -AutoRemoveJob
+        @($answers -eq 'DuplicateGatewayName,Add-DataGatewayCluster').Count | Should -Be 2
+        $ids += $answers | Where-Object { $_ -as [guid] }
+        $ids.Count | Should -Be 3
         $ids | ForEach-Object { Remove-DataGatewayCluster -GatewayClusterId $_ -Confirm:$false }
     }
 }
