@@ -161,3 +161,22 @@ func TestConnectionPagesAndTypes(t *testing.T) {
 	}
 	w.fails(w.token, "GET", "/v1/connections/supportedConnectionTypes?gatewayId="+uuid.NewString(), "", 404, "EntityNotFound")
 }
+
+// Every word for single sign-on that Fabric has comes back as it was sent, and the Power BI surface takes what it shows.
+func TestSingleSignOnWordsOnBothSurfaces(t *testing.T) {
+	w := newWorld(t)
+	id := w.cluster("Lisbon")
+	for sent, on2 := range map[string]string{"None": "None", "Kerberos": "Kerberos", "MicrosoftEntraID": "AzureActiveDirectory", "SecurityAssertionMarkupLanguage": "SAML",
+		"KerberosDirectQueryAndRefresh": "KerberosDirectQueryAndRefresh"} {
+		v, _ := w.call(w.token, "POST", "/v1/connections", strings.Replace(connectionBody(id, sent, id), "MicrosoftEntraID", sent, 1), 201)
+		if got := v["credentialDetails"].(map[string]any)["singleSignOnType"]; got != sent {
+			t.Errorf("sent %s, shown %v", sent, got)
+		}
+		source := "/v2.0/myorg/gatewayClusters/" + id + "/datasources/" + v["id"].(string)
+		if seen, _ := w.call(w.token, "GET", source, "", 200); seen["singleSignOnType"] != on2 {
+			t.Errorf("sent %s, v2.0 shows %v", sent, seen["singleSignOnType"])
+		}
+		w.call(w.token, "PATCH", source, `{"singleSignOnType":"`+on2+`"}`, 200)
+	}
+	w.fails(w.token, "POST", "/v1/connections", strings.Replace(connectionBody(id, "x", id), "MicrosoftEntraID", "Telepathy", 1), 400, "InvalidInput")
+}

@@ -9,7 +9,7 @@ import (
 
 // CredentialDetailsRequest says how a data source is logged in to. credentials are left out where a whole connection is sent back.
 type CredentialDetailsRequest struct {
-	SingleSignOnType     string `json:"singleSignOnType" enums:"None,Kerberos,MicrosoftEntraID,SecurityAssertionMarkupLanguage"`
+	SingleSignOnType     string `json:"singleSignOnType" enums:"None,Kerberos,MicrosoftEntraID,SecurityAssertionMarkupLanguage,KerberosDirectQueryAndRefresh"`
 	ConnectionEncryption string `json:"connectionEncryption" enums:"Encrypted,Any,NotEncrypted"`
 	SkipTestConnection   *bool  `json:"skipTestConnection"`
 	// CredentialType stands here in answers only.

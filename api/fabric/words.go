@@ -46,7 +46,8 @@ var (
 	roleWords = [][2]string{{"Admin", string(gateway.ClusterAdmin)}, {"ConnectionCreatorWithResharing", string(gateway.ConnectionCreatorReshare)},
 		{"ConnectionCreator", string(gateway.ConnectionCreator)}, {"ConnectionCreatorWithReshare", string(gateway.ConnectionCreatorReshare)}}
 	kindWords = [][2]string{{"User", string(gateway.User)}, {"ServicePrincipal", string(gateway.App)}, {"Group", string(gateway.Group)}}
-	signWords = [][2]string{{"None", "None"}, {"Kerberos", "Kerberos"}, {"MicrosoftEntraID", "AzureActiveDirectory"}, {"SecurityAssertionMarkupLanguage", "SAML"}}
+	signWords = [][2]string{{"None", "None"}, {"Kerberos", "Kerberos"}, {"MicrosoftEntraID", "AzureActiveDirectory"}, {"SecurityAssertionMarkupLanguage", "SAML"},
+		{"KerberosDirectQueryAndRefresh", "KerberosDirectQueryAndRefresh"}}
 
 	credentialWords = [][2]string{{"Basic", "Basic"}, {"Windows", "Windows"}, {"Anonymous", "Anonymous"}, {"Key", "Key"}, {"OAuth2", "OAuth2"}, {"SharedAccessSignature", "SAS"},
 		{"ServicePrincipal", "ServicePrincipal"}, {"WindowsWithoutImpersonation", "WindowsWithoutImpersonation"}}

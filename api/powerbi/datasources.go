@@ -59,7 +59,7 @@ type CreateDataSourceRequest struct {
 	ConnectionDetails json.RawMessage `json:"connectionDetails" required:"true" validate:"required" swaggertype:"string" example:"{\"server\":\"db:5432\",\"database\":\"sales\"}"`
 	// CredentialDetails are credentials by member id, or one for all members.
 	CredentialDetails           json.RawMessage `json:"credentialDetails" required:"true" validate:"required" swaggertype:"object"`
-	SingleSignOnType            string          `json:"singleSignOnType" enums:"None,Kerberos,AzureActiveDirectory,SAML"`
+	SingleSignOnType            string          `json:"singleSignOnType" enums:"None,Kerberos,AzureActiveDirectory,SAML,KerberosDirectQueryAndRefresh"`
 	DatasourceAnnotation        string          `json:"datasourceAnnotation"`
 	MashupTestConnectionDetails json.RawMessage `json:"mashupTestConnectionDetails" swaggertype:"object"`
 }
@@ -125,7 +125,7 @@ func decodeEntry(text []byte, to any) error {
 }
 
 func singleSignOn(word string) (string, error) {
-	return orDefault(word, "None", "None", "Kerberos", "AzureActiveDirectory", "SAML")
+	return orDefault(word, "None", "None", "Kerberos", "AzureActiveDirectory", "SAML", "KerberosDirectQueryAndRefresh")
 }
 
 func sourceIDs(c echo.Context) (cluster, source gateway.ID, err error) {
@@ -163,7 +163,7 @@ func (h *Handlers) GetDataSource(c echo.Context) error {
 type UpdateDataSourceRequest struct {
 	DatasourceName       *string         `json:"datasourceName"`
 	DatasourceAnnotation *string         `json:"datasourceAnnotation"`
-	SingleSignOnType     *string         `json:"singleSignOnType" enums:"None,Kerberos,AzureActiveDirectory,SAML"`
+	SingleSignOnType     *string         `json:"singleSignOnType" enums:"None,Kerberos,AzureActiveDirectory,SAML,KerberosDirectQueryAndRefresh"`
 	ConnectionDetails    json.RawMessage `json:"connectionDetails" swaggertype:"string"`
 }
 
