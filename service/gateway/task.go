@@ -82,6 +82,8 @@ type Answer struct {
 	Body io.ReadCloser
 	// Length is the size of the whole body when it is known beforehand (small answers), else -1.
 	Length int64
+	// Held: the whole body is in memory already, so that reading it cannot fail.
+	Held bool
 	// Summary is valid once Body returned io.EOF.
 	Summary func() Summary
 }

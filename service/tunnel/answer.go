@@ -22,11 +22,15 @@ func (a *attempt) fail(err error) *gateway.AttemptError {
 	return &gateway.AttemptError{Phase: gateway.PhaseStarted, Err: a.broken(err, gateway.CodeBroken)}
 }
 
-// broken says why an admitted attempt ended. A task that may write has an unknown outcome then.
+// broken says why an admitted attempt ended.
 func (a *attempt) broken(err error, code gateway.Code) *gateway.Error {
-	cause := context.Cause(a.ctx)
+	return brokenOff(context.Cause(a.ctx), a.readOnly, err, code)
+}
+
+// brokenOff says why an admitted attempt ended: because of cause, if there is one. A task that may write has an unknown outcome then.
+func brokenOff(cause error, readOnly bool, err error, code gateway.Code) *gateway.Error {
 	switch {
-	case !a.readOnly:
+	case !readOnly:
 		return gateway.Wrap(gateway.CodeOutcomeUnknown, firstError(cause, err), "The connection to the gateway member broke while it ran the request. It ran once or not at all; look before you repeat it.")
 	case errors.Is(cause, errOverdue), errors.Is(cause, context.DeadlineExceeded):
 		return gateway.Wrap(gateway.CodeTimeout, cause, "The request took longer than it may and was cancelled.")
@@ -60,7 +64,7 @@ func (a *attempt) failed(resp *http.Response) *gateway.AttemptError {
 func (a *attempt) answer(resp *http.Response) (*gateway.Answer, *gateway.AttemptError) {
 	b := &answerBody{attempt: a, resp: resp}
 	answer := &gateway.Answer{
-		AnswerHeader: gateway.AnswerHeader{ContentType: clip(resp.Header.Get("Content-Type"), 256), UpstreamStatus: upstreamStatus(resp.Header)},
+		AnswerHeader: gateway.AnswerHeader{ContentType: clip(resp.Header.Get("Content-Type"), maxTypeBytes), UpstreamStatus: upstreamStatus(resp.Header)},
 		Body:         b,
 		Length:       -1,
 		Summary:      func() gateway.Summary { return b.summary },
@@ -85,11 +89,16 @@ func (a *attempt) answer(resp *http.Response) (*gateway.Answer, *gateway.Attempt
 }
 
 func upstreamStatus(h http.Header) int {
-	status, err := strconv.Atoi(h.Get(headerUpstream))
-	if err != nil || status < 100 || status > 599 {
+	status, _ := strconv.ParseInt(h.Get(headerUpstream), 10, 64)
+	return validStatus(status)
+}
+
+// validStatus is the status, or 0 for what is none.
+func validStatus(status int64) int {
+	if status < 100 || status > 599 {
 		return 0
 	}
-	return status
+	return int(status)
 }
 
 // answerBody is the body of an answer. It tells a complete answer from a broken one.

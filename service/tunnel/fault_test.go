@@ -223,7 +223,7 @@ func TestRefusedWriteNeverLeaves(t *testing.T) {
 	}
 	w.idle()
 	l := (*w.reg.find(memberID).usable.Load())[0]
-	wait(t, "the streams to be gone", func() bool { return l.client.InFlight() == 1 }) // the control stream
+	wait(t, "the streams to be gone", func() bool { return l.client.InFlight() == 2 }) // the control stream and the fast lane
 }
 
 func TestOverdueMemberIsCutOff(t *testing.T) {

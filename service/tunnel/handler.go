@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"comporta/service/gateway"
@@ -21,6 +22,7 @@ type handler struct {
 	tunnel  *Tunnel
 	agent   Agent
 	buffers sync.Pool // *[]byte, 0 of bufferSize
+	lane    atomic.Pointer[laneServer]
 	mu      sync.Mutex
 	closed  bool
 	running sync.WaitGroup
@@ -35,7 +37,7 @@ func newHandler(t *Tunnel, agent Agent) *handler {
 	return h
 }
 
-// ServeHTTP knows two paths: tasks and the control stream.
+// ServeHTTP knows the tasks, the control stream, the fast lane and what leaves it.
 func (h *handler) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	if !h.enter() {
 		return
@@ -47,6 +49,10 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		h.task(w, req)
 	case controlPath:
 		h.control(w, req)
+	case lanePath:
+		h.serveLane(w, req)
+	case takePath:
+		h.take(w, req)
 	default:
 		writeError(w, http.StatusNotFound, gateway.Errorf(gateway.CodeNotSupported, "This member does not know %s.", clip(req.URL.Path, 100)))
 	}
@@ -84,18 +90,19 @@ func (h *handler) task(w http.ResponseWriter, req *http.Request) {
 		writeError(w, http.StatusBadRequest, gateway.Wrap(gateway.CodeInvalid, err, "The member cannot read the task; is it of an older release than the service?"))
 		return
 	}
-	h.run(w, req, &task)
+	h.run(req.Context(), &task, &output{w: w}, req.Header.Get(headerReadOnly) != "")
 }
 
-func (h *handler) run(w http.ResponseWriter, req *http.Request, task *gateway.Task) {
-	ctx := req.Context()
+// run runs an admitted task. out is new.
+func (h *handler) run(ctx context.Context, task *gateway.Task, out *output, progress bool) {
 	if task.TimeoutMillis > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, task.Timeout())
 		defer cancel()
 	}
 	buffer := h.buffers.Get().(*[]byte)
-	out := newOutput(w, *buffer, req.Header.Get(headerReadOnly) != "")
+	out.buffer = (*buffer)[:0]
+	out.start(progress)
 	defer func() {
 		out.stop()
 		h.buffers.Put(buffer)

@@ -26,6 +26,9 @@ type link struct {
 	reg    *Registry
 	conn   *conn
 	client *http.ClientConn
+	// lane is the fast lane, nil when there is none (yet); laneKnown is closed when it is known whether there will be one.
+	lane      atomic.Pointer[lane]
+	laneKnown chan struct{}
 	// suspect is the clock's reading when the tunnel last let a request wait for its admission in vain; 0 if it never did.
 	suspect atomic.Int64
 
@@ -51,13 +54,16 @@ func (r *Registry) serve(c *conn, who claims, watch *time.Timer) {
 		return
 	}
 	m := r.member(who.Member)
-	l := &link{claims: who, member: m, reg: r, conn: c, client: client, told: make(chan struct{}, 1)}
+	l := &link{claims: who, member: m, reg: r, conn: c, client: client, told: make(chan struct{}, 1), laneKnown: make(chan struct{})}
 	m.add(l)
+	var lanes sync.WaitGroup
 	if l.recheck() {
+		lanes.Go(l.runLane)
 		l.control(watch)
 	}
 	<-c.done
 	_ = client.Close()
+	lanes.Wait()
 	m.update(func() { m.links = slices.DeleteFunc(m.links, func(x *link) bool { return x == l }) })
 	r.cfg.Log.Info("tunnel: closed", "member", who.Member, "slot", who.Slot)
 }
@@ -113,11 +119,7 @@ func (l *link) control(watch *time.Timer) {
 	quiet := make(chan struct{})
 	var writer sync.WaitGroup
 	writer.Go(func() { l.command(quiet, in) })
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, controlURL, out)
-	if err != nil {
-		panic(err) // the address is a constant
-	}
-	resp, err := l.client.RoundTrip(req)
+	resp, err := l.client.RoundTrip(newRequest(ctx, controlURL, out))
 	if err == nil {
 		defer resp.Body.Close()
 		err = l.listen(resp, watch)
@@ -173,6 +175,10 @@ func (l *link) take(report Report) {
 	if !first {
 		l.member.update(set)
 		return
+	}
+	select {
+	case <-l.laneKnown: // so that the first request finds the lane
+	case <-l.conn.done:
 	}
 	l.member.mu.Lock()
 	set()

@@ -21,8 +21,11 @@ var errEnded = errors.New("the answer has ended")
 
 // output is a gateway.Output over an HTTP/2 response. Its timer writes from another goroutine, so everything is under mu.
 type output struct {
-	mu     sync.Mutex
+	mu sync.Mutex
+	// w is nil while lane has the answer; lane is nil for a request that came on a stream of its own.
 	w      http.ResponseWriter
+	lane   *laneTask
+	header gateway.AnswerHeader
 	buffer []byte
 	timer  *time.Timer
 	// begun: Begin was called. sent: the response's header is out. ended: nothing may be written any more.
@@ -32,15 +35,14 @@ type output struct {
 	err     error
 }
 
-func newOutput(w http.ResponseWriter, buffer []byte, progress bool) *output {
-	o := &output{w: w, buffer: buffer[:0]}
+// start sets the timer; progress says whether somebody waits for a sign of life.
+func (o *output) start(progress bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.timer = time.AfterFunc(progressAfter, o.tick)
 	if !progress {
 		o.timer.Stop()
 	}
-	return o
 }
 
 // tick is the timer: it says 102 while there is no answer, and sends what waited long enough.
@@ -49,6 +51,8 @@ func (o *output) tick() {
 	defer o.mu.Unlock()
 	switch {
 	case o.ended:
+	case !o.begun && o.lane != nil:
+		o.lane.alive()
 	case !o.begun:
 		o.w.WriteHeader(http.StatusProcessing)
 	case o.waiting:
@@ -68,12 +72,19 @@ func (o *output) Begin(h gateway.AnswerHeader) error {
 	if h.ContentType == "" {
 		h.ContentType = "application/octet-stream"
 	}
-	o.w.Header()["Content-Type"] = []string{h.ContentType}
-	if h.UpstreamStatus != 0 {
-		o.w.Header()[headerUpstream] = []string{strconv.Itoa(h.UpstreamStatus)}
-	}
+	o.header = h
 	o.schedule()
 	return nil
+}
+
+// head writes what Begin was told into the response's header.
+func (o *output) head() http.Header {
+	h := o.w.Header()
+	h["Content-Type"] = []string{o.header.ContentType}
+	if o.header.UpstreamStatus != 0 {
+		h[headerUpstream] = []string{strconv.Itoa(o.header.UpstreamStatus)}
+	}
+	return h
 }
 
 // Write takes p into the buffer, and sends whole buffers. It blocks while the service does not read.
@@ -132,8 +143,17 @@ func (o *output) schedule() {
 func (o *output) send() error {
 	if !o.sent {
 		o.sent = true
-		o.w.Header()["Trailer"] = []string{trailerOutcome + ", " + headerSummary}
+		if o.lane != nil {
+			if o.w = o.lane.stream(); o.w == nil {
+				o.err = errEnded
+				return o.err
+			}
+		}
+		o.head()["Trailer"] = []string{trailerOutcome + ", " + headerSummary}
 		o.w.WriteHeader(http.StatusOK)
+	}
+	if o.w == nil {
+		return o.err
 	}
 	if len(o.buffer) > 0 && o.err == nil {
 		_, o.err = o.w.Write(o.buffer)
@@ -149,19 +169,22 @@ func (o *output) send() error {
 func (o *output) finish(s gateway.Summary) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	h := o.w.Header()
 	switch {
 	case !o.begun:
-		writeError(o.w, http.StatusInternalServerError, gateway.Errorf(gateway.CodeInternal, "The member made no answer."))
-	case !o.sent:
+		o.whole(gateway.Errorf(gateway.CodeInternal, "The member made no answer."), http.StatusInternalServerError)
+	case o.sent:
+		if o.send() == nil {
+			h := o.w.Header()
+			h[trailerOutcome], h[headerSummary] = []string{outcomeOK}, []string{encodeSummary(s)}
+		}
+	case o.lane != nil:
+		o.lane.whole(o.header, s, o.buffer)
+	default:
+		h := o.head()
 		h[headerSummary] = []string{encodeSummary(s)}
 		h["Content-Length"] = []string{strconv.Itoa(len(o.buffer))}
 		o.w.WriteHeader(http.StatusOK)
 		_, _ = o.w.Write(o.buffer)
-	default:
-		if o.send() == nil {
-			h[trailerOutcome], h[headerSummary] = []string{outcomeOK}, []string{encodeSummary(s)}
-		}
 	}
 	o.ended = true
 }
@@ -170,13 +193,23 @@ func (o *output) finish(s gateway.Summary) {
 func (o *output) fail(e *gateway.Error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if !o.sent {
-		writeError(o.w, http.StatusUnprocessableEntity, e)
-	} else {
+	switch {
+	case !o.sent:
+		o.whole(e, http.StatusUnprocessableEntity)
+	case o.w != nil:
 		_ = o.send() // the rows before the failure are still good
 		o.w.Header()[trailerOutcome] = []string{encodeOutcome(e)}
 	}
 	o.ended = true
+}
+
+// whole makes an error the whole answer.
+func (o *output) whole(e *gateway.Error, status int) {
+	if o.lane != nil {
+		o.lane.fail(e, false)
+		return
+	}
+	writeError(o.w, status, e)
 }
 
 // stop ends the timer; after it nothing is written.

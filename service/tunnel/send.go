@@ -37,18 +37,14 @@ func (r *Registry) Send(ctx context.Context, id gateway.ID, task *gateway.Task) 
 	if m == nil {
 		return nil, unreachable(nil)
 	}
-	body, err := json.Marshal(task)
-	if err != nil {
-		return nil, &gateway.AttemptError{Phase: gateway.PhaseNotSent, Err: gateway.Wrap(gateway.CodeInvalid, err, "The request cannot be written down.")}
-	}
 	m.inFlight.Add(1)
 	began := r.clock()
 	l := m.pick(began, nil)
-	answer, failure := m.try(ctx, l, task, body)
+	answer, failure := m.try(ctx, l, task)
 	if failure != nil && l != nil && failure.Phase == gateway.PhaseNotSent && ctx.Err() == nil {
 		// The member's other tunnel, if that one showed life meanwhile or this one broke at once: one dead connection is not a dead member.
 		if other := m.pick(r.clock(), l); other != nil && (l.lost() || other.conn.heard.Load() > int64(began)) {
-			answer, failure = m.try(ctx, other, task, body)
+			answer, failure = m.try(ctx, other, task)
 		}
 	}
 	if failure != nil {
@@ -84,19 +80,43 @@ type attempt struct {
 	ended func()
 }
 
+func unwritable(cause error) *gateway.AttemptError {
+	return &gateway.AttemptError{Phase: gateway.PhaseNotSent, Err: gateway.Wrap(gateway.CodeInvalid, cause, "The request cannot be written down.")}
+}
+
 // try sends the task over one tunnel. The request that it counts on the tunnel ends with the answer.
-func (m *member) try(ctx context.Context, l *link, task *gateway.Task, body []byte) (*gateway.Answer, *gateway.AttemptError) {
+func (m *member) try(ctx context.Context, l *link, task *gateway.Task) (*gateway.Answer, *gateway.AttemptError) {
 	if l == nil || !l.acquire() {
 		return nil, unreachable(nil)
 	}
-	a := &attempt{link: l, readOnly: task.ReadOnly}
-	a.ctx, a.cancel = context.WithCancelCause(ctx)
-	a.ended = l.release
-	a.timers[0] = time.AfterFunc(m.cfg.AdmissionTimeout, a.withdraw)
-	if task.TimeoutMillis > 0 {
-		a.timers[1] = time.AfterFunc(task.Timeout()+m.cfg.Grace, func() { a.cancel(errOverdue) })
+	if lane := l.lane.Load(); lane != nil && task.ReadOnly {
+		if c := lane.open(task); c != nil {
+			return lane.wait(ctx, c, task)
+		}
 	}
-	resp, err := l.client.RoundTrip(a.request(task, body))
+	body, err := json.Marshal(task)
+	if err != nil {
+		l.release()
+		return nil, unwritable(err)
+	}
+	a := l.attempt(ctx, task)
+	a.timers[0] = time.AfterFunc(m.cfg.AdmissionTimeout, a.withdraw)
+	return a.carry(a.request(task, body))
+}
+
+// attempt begins an attempt on a stream of its own; the caller has counted it on the tunnel.
+func (l *link) attempt(ctx context.Context, task *gateway.Task) *attempt {
+	a := &attempt{link: l, readOnly: task.ReadOnly, ended: l.release}
+	a.ctx, a.cancel = context.WithCancelCause(ctx)
+	if task.TimeoutMillis > 0 {
+		a.timers[1] = time.AfterFunc(task.Timeout()+l.reg.cfg.Grace, func() { a.cancel(errOverdue) })
+	}
+	return a
+}
+
+// carry sends the request and takes the beginning of its answer.
+func (a *attempt) carry(req *http.Request) (*gateway.Answer, *gateway.AttemptError) {
+	resp, err := a.link.client.RoundTrip(req)
 	if err == nil && !a.admit() {
 		resp.Body.Close()
 		err = errNotAdmitted
@@ -130,11 +150,18 @@ func (a *attempt) request(task *gateway.Task, body []byte) *http.Request {
 		h["Expect"] = []string{"100-continue"}
 		reader = &gate{attempt: a, body: bytes.NewReader(body)}
 	}
-	req, err := http.NewRequestWithContext(httptrace.WithClientTrace(a.ctx, trace), http.MethodPost, taskURL, reader)
-	if err != nil {
-		panic(err) // the address is a constant
-	}
+	req := newRequest(httptrace.WithClientTrace(a.ctx, trace), taskURL, reader)
 	req.Header, req.ContentLength = h, int64(len(body))
+	return req
+}
+
+// newRequest makes a request to one of the member's paths.
+func newRequest(ctx context.Context, address string, body io.Reader) *http.Request {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, address, body)
+	if err != nil {
+		panic(err) // the addresses are constants
+	}
+	req.Header["User-Agent"] = []string{""}
 	return req
 }
 
@@ -151,7 +178,9 @@ func (a *attempt) informed(code int, _ textproto.MIMEHeader) error {
 
 // admit moves the attempt on from pending and reports whether it is admitted.
 func (a *attempt) admit() bool {
-	a.timers[0].Stop()
+	if a.timers[0] != nil {
+		a.timers[0].Stop()
+	}
 	return a.state.CompareAndSwap(pending, admitted) || a.state.Load() == admitted
 }
 

@@ -29,6 +29,8 @@ type Tunnel struct {
 	drained  bool
 	released chan struct{} // closed when the control stream has ended
 	gone     bool
+
+	handler *handler // set by Serve
 }
 
 func newTunnel(d *Dialer, c *conn) *Tunnel {
@@ -66,6 +68,9 @@ func orElse(d, fallback time.Duration) time.Duration {
 func (t *Tunnel) Serve(ctx context.Context, agent Agent) error {
 	h := newHandler(t, agent)
 	t.server.Handler = h
+	t.mu.Lock()
+	t.handler = h
+	t.mu.Unlock()
 	stop := context.AfterFunc(ctx, func() { t.conn.Close() })
 	defer stop()
 	_ = t.server.Serve(&listener{conn: t.conn, stop: make(chan struct{})})
@@ -92,7 +97,27 @@ func (t *Tunnel) Shutdown(ctx context.Context) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
+	if err := t.settle(ctx); err != nil {
+		return err
+	}
 	return t.server.Shutdown(ctx)
+}
+
+// settle waits until no request on the fast lane can still ask for a stream: after GOAWAY there are no new ones.
+func (t *Tunnel) settle(ctx context.Context) error {
+	t.mu.Lock()
+	h := t.handler
+	t.mu.Unlock()
+	if h == nil || h.lane.Load() == nil {
+		return nil
+	}
+	select {
+	case <-h.lane.Load().settled():
+	case <-t.conn.done:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	return nil
 }
 
 // Close ends the tunnel at once.

@@ -49,6 +49,7 @@ const (
 	maxDetailBytes  = 1 << 10
 	maxDetails      = 16
 	maxOutcomeBytes = 32 << 10 // an error as base64 in a trailer
+	maxTypeBytes    = 256      // a content type
 )
 
 // streamWindow is how much of one answer may wait in the service for its reader; frameSize is the largest frame that either side reads.
@@ -64,6 +65,7 @@ type wireError struct {
 	Details          []gateway.Detail `json:"details,omitempty"`
 	Resource         gateway.ID       `json:"resource,omitempty"`
 	RetryAfterMillis int64            `json:"retryAfterMillis,omitempty"`
+	Elsewhere        bool             `json:"elsewhere,omitempty"`
 }
 
 // command is one line from the service to a member. Exactly one field is set; a member ignores lines that it does not know.
@@ -87,7 +89,7 @@ var ownCodes = map[gateway.Code]bool{
 
 // encodeError writes err as JSON of at most maxErrorBytes. Details go first when it is too long.
 func encodeError(err *gateway.Error) []byte {
-	w := wireError{Code: err.Code, Message: clip(err.Message, maxMessageBytes), Resource: err.Resource, RetryAfterMillis: err.RetryAfter.Milliseconds()}
+	w := wireError{Code: err.Code, Message: clip(err.Message, maxMessageBytes), Resource: err.Resource, RetryAfterMillis: err.RetryAfter.Milliseconds(), Elsewhere: err.Elsewhere}
 	for _, d := range err.Details[:min(len(err.Details), maxDetails)] {
 		w.Details = append(w.Details, gateway.Detail{Code: clip(d.Code, 128), Message: clip(d.Message, maxDetailBytes), ResourceID: d.ResourceID})
 	}
@@ -109,7 +111,7 @@ func decodeError(text []byte) (*gateway.Error, error) {
 		return nil, errors.New("the error code is not one that members use")
 	}
 	retry := min(max(w.RetryAfterMillis, 0), int64(time.Hour/time.Millisecond))
-	e := &gateway.Error{Code: w.Code, Message: clip(w.Message, maxMessageBytes), RetryAfter: time.Duration(retry) * time.Millisecond}
+	e := &gateway.Error{Code: w.Code, Message: clip(w.Message, maxMessageBytes), RetryAfter: time.Duration(retry) * time.Millisecond, Elsewhere: w.Elsewhere}
 	if id, ok := gateway.ParseID(string(w.Resource)); ok {
 		e.Resource = id
 	}
