@@ -117,10 +117,38 @@ func TestPester(t *testing.T) {
 		t.Fatalf("no Pester tests found: %v", err)
 	}
 	for _, file := range files {
-		t.Run(filepath.Base(file), func(t *testing.T) {
-			t.Log(pwsh(t, env, `$c = New-PesterConfiguration; $c.Run.Path = '`+file+`'; $c.Run.Exit = $true; $c.Output.Verbosity = 'Detailed'; $c.Output.RenderMode = 'Plaintext'
-				Invoke-Pester -Configuration $c`))
-		})
+		if file != longLists {
+			t.Run(filepath.Base(file), func(t *testing.T) { t.Log(pester(t, file, env)) })
+		}
+	}
+}
+
+// longLists wants a service that was filled beforehand.
+const longLists = "tests/Many.Tests.ps1"
+
+// pester runs one file of tests.
+func pester(t *testing.T, file string, env []string) string {
+	t.Helper()
+	return pwsh(t, env, `$c = New-PesterConfiguration; $c.Run.Path = '`+file+`'; $c.Run.Exit = $true; $c.Output.Verbosity = 'Detailed'; $c.Output.RenderMode = 'Plaintext'
+		Invoke-Pester -Configuration $c`)
+}
+
+// The example in the repository's README is the file that a Pester test runs.
+func TestExampleInREADME(t *testing.T) {
+	const fence = "```"
+	example, err := os.ReadFile("examples/TwoMemberCluster.ps1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	readme, err := os.ReadFile("../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(readme), fence+"powershell\n"+string(example)+fence+"\n") {
+		t.Error("README.md does not show examples/TwoMemberCluster.ps1 as it is")
+	}
+	if lines := strings.Count(string(example), "\n"); lines > 30 {
+		t.Errorf("the example has %d lines; thirty were promised", lines)
 	}
 }
 
@@ -158,10 +186,13 @@ func TestEnvelopesOpen(t *testing.T) {
 }
 
 // many is how many clusters the long list has.
-const many = 5000
+const many = 5001
+
+// lucky are the numbers of clusters on which some applications have a role: those where lists of pages go wrong.
+var lucky = []int{1, 100, 101, 200, 201, 1001}
 
 // R45: the list is complete, each id once, and so it stays while others insert and delete.
-func TestThousandsOfClusters(t *testing.T) {
+func TestR45ThousandsOfClusters(t *testing.T) {
 	binary, dir := build(t), t.TempDir()
 	admin := uuid.NewString()
 	login := []string{"COMPORTA_ADMIN_ID=" + admin, "COMPORTA_ADMIN_SECRET=the-secret-of-the-admin-4711"}
@@ -169,33 +200,8 @@ func TestThousandsOfClusters(t *testing.T) {
 	stop()
 	fill(t, dir, gateway.ID(admin))
 	_, address := serve(t, binary, dir, login)
-	out := pwsh(t, []string{"COMPORTA_ENDPOINT=" + address, "COMPORTA_CLIENT_ID=" + admin, "COMPORTA_CLIENT_SECRET=the-secret-of-the-admin-4711"}, `
-		$ErrorActionPreference = 'Stop'; $ProgressPreference = 'SilentlyContinue'
-		Import-Module ./Comporta/Comporta.psd1
-		[void] (Connect-DataGatewayServiceAccount)
-		[void] (Get-DataGatewayRegion)
-		$before = [GC]::GetTotalMemory($true)
-		$clock = [Diagnostics.Stopwatch]::StartNew()
-		$first = @(Get-DataGatewayCluster)
-		$seconds, $held = $clock.Elapsed.TotalSeconds, ([GC]::GetTotalMemory($true) - $before)
-		# Another client inserts and deletes while the list is read again.
-		$job = Start-ThreadJob -ArgumentList (Resolve-Path ./Comporta/Comporta.psd1) {
-			Import-Module $args[0]; [void] (Connect-DataGatewayServiceAccount)
-			$key = ConvertTo-SecureString 'a-recovery-key' -AsPlainText -Force
-			1..5 | ForEach-Object { Remove-DataGatewayCluster -Id (Add-DataGatewayCluster -Name "passing $_" -RecoveryKey $key).ClusterId -Confirm:$false }
-		}
-		$ids = @($first.Id)
-		do {
-			$second = @(Get-DataGatewayCluster -Scope Organization | Where-Object Name -notlike 'passing*')
-			if (@($second.Id | Select-Object -Unique).Count -ne $ids.Count -or (Compare-Object $ids $second.Id -SyncWindow 0)) { throw 'the second list differs' }
-		} while ($job.State -in 'NotStarted', 'Running')
-		Receive-Job $job
-		"COUNT $($first.Count) $(@($first.Id | Select-Object -Unique).Count) $($first[4999].MemberGateways[0].Name)"
-		"{0:n2} s, {1:n0} MB held by the list" -f $seconds, ($held / 1MB)`)
-	if !strings.Contains(out, fmt.Sprintf("COUNT %d %d cluster 4999\n", many, many)) {
-		t.Errorf("got %s", out)
-	}
-	t.Log(out)
+	t.Log(pester(t, longLists, []string{"COMPORTA_ENDPOINT=" + address, "COMPORTA_CLIENT_ID=" + admin, "COMPORTA_CLIENT_SECRET=the-secret-of-the-admin-4711",
+		fmt.Sprintf("COMPORTA_TEST_MANY=%d", many)}))
 }
 
 // serve starts a service on the folder and returns how to stop it and its address.
@@ -237,6 +243,7 @@ func fill(t *testing.T, dir string, admin gateway.ID) {
 	_, _ = rand.Read(modulus)
 	key := gateway.ClusterKey{Modulus: modulus, Exponent: []byte{1, 0, 1}, Salt: modulus[:16], Time: 1, Memory: 64, Threads: 1, VerifierHash: modulus[:32], Sealed: modulus}
 	err = store.InTx(t.Context(), func(tx persistence.Tx) error {
+		var clusters []gateway.ID
 		for i := range many {
 			id, name, at := gateway.ID(uuid.NewString()), fmt.Sprintf("cluster %d", i), tx.Now().Add(time.Duration(i)*time.Millisecond)
 			if err := errors.Join(
@@ -246,10 +253,36 @@ func fill(t *testing.T, dir string, admin gateway.ID) {
 			); err != nil {
 				return err
 			}
+			clusters = append(clusters, id)
 		}
-		return nil
+		return grant(t.Context(), tx, admin, clusters)
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
+}
+
+// grant makes the lucky applications, with the administrator's secret, and gives each a role on the first clusters.
+func grant(ctx context.Context, tx persistence.Tx, admin gateway.ID, clusters []gateway.ID) error {
+	secrets, err := tx.Secrets(ctx, admin)
+	if err != nil {
+		return err
+	}
+	for _, n := range lucky {
+		id := gateway.ID(fmt.Sprintf("00000000-0000-4000-8000-%012d", n))
+		secret := secrets[0]
+		secret.ID, secret.PrincipalID = gateway.ID(uuid.NewString()), id
+		if err := errors.Join(
+			tx.CreatePrincipal(ctx, gateway.Principal{ID: id, Kind: gateway.App, Name: fmt.Sprint("lucky ", n), CreatedAt: tx.Now()}),
+			tx.PutSecret(ctx, secret),
+		); err != nil {
+			return err
+		}
+		for _, cluster := range clusters[:n] {
+			if err := tx.PutPermission(ctx, gateway.Permission{ClusterID: cluster, PrincipalID: id, Role: gateway.ClusterAdmin, CreatedAt: tx.Now()}); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
