@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -187,6 +188,9 @@ type running struct {
 	err      error
 	// full: nobody took it, and only for want of a place.
 	full bool
+	// tried are the members that failed it, unreached is what one said that cannot reach the data source; others may.
+	tried     []gateway.ID
+	unreached *gateway.Error
 }
 
 func (r *running) result() (*Response, error) {
@@ -197,12 +201,25 @@ func (r *running) result() (*Response, error) {
 	return r.response, nil
 }
 
-// try plans once and follows the plan: one attempt per available member.
+// try follows plans until an answer begins or nobody is left: one attempt per member. A member that came back while others were tried in
+// vain gets its turn too.
 func (r *running) try() {
+	r.tried = r.tried[:0]
+	for r.follow() {
+	}
+}
+
+// follow plans once and follows the plan. It reports whether to plan again: something was tried in vain, which takes time.
+func (r *running) follow() (again bool) {
 	plan := r.plan(r.state)
 	defer plan.free()
+	before := len(r.tried)
 	for _, i := range plan.route.Order {
 		m := &r.state.Members[i]
+		if slices.Contains(r.tried, m.ID) {
+			plan.route.Refused(i, routing.Offline)
+			continue
+		}
 		if !r.stillWanted(m.ID) {
 			plan.route.Refused(i, routing.Disabled)
 			continue
@@ -212,14 +229,22 @@ func (r *running) try() {
 		answer, err := r.attempt(r.ctx, m.ID, r.task)
 		if err == nil {
 			r.response, r.err, r.full = r.respond(r.ctx, r.cancel, m, answer, r.record), nil, false
-			return
+			return false
 		}
-		if r.err = r.afterFailure(r.ctx, plan, i, r.task, err); r.err != nil {
+		if r.err = r.afterFailure(plan, i, err); r.err != nil {
 			r.full = false
-			return
+			return false
 		}
+		r.tried = append(r.tried, m.ID)
+	}
+	if before > 0 && len(r.tried) == before {
+		return false // nobody new: what was found out before stands
 	}
 	r.err, r.full = plan.refusal(r.state.Cluster.ID), plan.route.Full()
+	if r.unreached != nil {
+		r.err, r.full = r.unreached, false
+	}
+	return len(r.tried) > before
 }
 
 // stillWanted looks whether the member was disabled, drained or removed since the plan was drawn; attempts before this one take time.
@@ -262,19 +287,22 @@ func (d *Dispatcher) attempt(ctx context.Context, member gateway.ID, task *gatew
 }
 
 // afterFailure decides what a failed attempt means: nil to move on along the plan, else what the caller gets.
-func (d *Dispatcher) afterFailure(ctx context.Context, plan *plan, i int, task *gateway.Task, err error) error {
+func (r *running) afterFailure(plan *plan, i int, err error) error {
 	var attempt *gateway.AttemptError
 	if !errors.As(err, &attempt) {
 		return err
 	}
-	if e := ended(ctx.Err()); e != nil {
+	if e := ended(r.ctx.Err()); e != nil {
 		return e
 	}
 	switch attempt.Phase {
 	case gateway.PhaseAnswered:
-		return attempt.Err
+		if !attempt.Err.Elsewhere {
+			return attempt.Err
+		}
+		r.unreached = attempt.Err
 	case gateway.PhaseStarted:
-		if !task.ReadOnly {
+		if !r.task.ReadOnly {
 			return attempt.Err
 		}
 	}

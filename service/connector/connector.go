@@ -83,7 +83,9 @@ func (c *Connectors) Run(ctx context.Context, task *gateway.Task, creds gateway.
 	}
 	summary, err := c.run(ctx, task, creds, out)
 	if err != nil {
-		return summary, c.failure(ctx, task, creds, err)
+		failure := c.failure(ctx, task, creds, err)
+		failure.Elsewhere = failure.Code == gateway.CodeDataSourceAccess && (task.ReadOnly && failure.Cause != nil || neverReached(failure.Cause))
+		return summary, failure
 	}
 	return summary, nil
 }
@@ -160,7 +162,7 @@ func checkTask(task *gateway.Task) error {
 var causedByEnd = []gateway.Code{gateway.CodeDataSourceAccess, gateway.CodeQuery, gateway.CodeInternal, gateway.CodeBroken}
 
 // failure turns err into what Run promises: the end of ctx wins over what it broke, and no secret is left in any text.
-func (c *Connectors) failure(ctx context.Context, task *gateway.Task, creds gateway.Credentials, err error) error {
+func (c *Connectors) failure(ctx context.Context, task *gateway.Task, creds gateway.Credentials, err error) *gateway.Error {
 	if ended := contextFailure(ctx); ended != nil {
 		var known *gateway.Error
 		if !errors.As(err, &known) || slices.Contains(causedByEnd, known.Code) {

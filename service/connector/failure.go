@@ -10,6 +10,8 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/jackc/pgx/v5/pgconn"
+
 	"comporta/service/gateway"
 )
 
@@ -28,6 +30,15 @@ func contextFailure(ctx context.Context) *gateway.Error {
 // accessFailure is a data source that does not answer. where is its address as the administrator registered it.
 func accessFailure(where string, err error) *gateway.Error {
 	return gateway.Wrap(gateway.CodeDataSourceAccess, err, "The data source at %s cannot be reached: %s.", where, networkReason(err))
+}
+
+// neverReached holds for the cause of an access failure before which nothing was asked of the data source, so that even a request that
+// writes may go to another member. A refusal in the data source's own words has no cause: others would hear the same.
+func neverReached(cause error) bool {
+	var dial *net.OpError
+	var dns *net.DNSError
+	var connect *pgconn.ConnectError
+	return errors.As(cause, &dial) && dial.Op == "dial" || errors.As(cause, &dns) || errors.As(cause, &connect) || errors.Is(cause, errDead)
 }
 
 // networkReason says in words of its own why a connection failed. It repeats no text that could hold a secret.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"fmt"
 	"strconv"
 	"strings"
 	"time"
@@ -162,7 +163,7 @@ func (q *postgresQuery) run(ctx context.Context, a *answer) error {
 		begin = "begin read only; select 1"
 	}
 	if err := q.conn.Exec(ctx, begin).Close(); err != nil {
-		return err
+		return fmt.Errorf("%w: %w", errDead, err)
 	}
 	if err := q.stream(ctx, a); err != nil {
 		q.rollback()

@@ -110,7 +110,9 @@ type Error struct {
 	Resource ID
 	// RetryAfter says when trying again makes sense; 0 when it is not known.
 	RetryAfter time.Duration
-	Cause      error
+	// Elsewhere: a member could not reach the data source, and nothing was changed there; another member may fare better.
+	Elsewhere bool
+	Cause     error
 }
 
 // Error returns code and message, and the cause for logs.

@@ -1,0 +1,69 @@
+package service
+
+import (
+	"context"
+	"testing"
+
+	"comporta/service/gateway"
+)
+
+// cannotReach is a member's answer that its data source is out of its reach.
+func cannotReach(elsewhere bool) func(*gateway.Task) (*gateway.Answer, error) {
+	return func(*gateway.Task) (*gateway.Answer, error) {
+		e := gateway.Errorf(gateway.CodeDataSourceAccess, "refused")
+		e.Elsewhere = elsewhere
+		return nil, &gateway.AttemptError{Phase: gateway.PhaseAnswered, Err: e}
+	}
+}
+
+// A data source that one member cannot reach is asked through another, also for writing, when the member says that nothing was changed.
+func TestADataSourceOutOfOneMembersReach(t *testing.T) {
+	w := newWorld(t)
+	cluster, members, source := w.cluster(t, 2)
+	for _, readOnly := range []bool{true, false} {
+		w.tunnels.answer(members[0], cannotReach(true))
+		response, err := w.Dispatcher.Dispatch(context.Background(), w.admin, query(cluster, source, readOnly))
+		if err != nil || response.MemberID != members[1] {
+			t.Fatalf("readOnly %v: %v", readOnly, err)
+		}
+		response.Body.Close()
+		w.tunnels.answer(members[0], cannotReach(false))
+		if _, err := w.Dispatcher.Dispatch(context.Background(), w.admin, query(cluster, source, readOnly)); !gateway.IsCode(err, gateway.CodeDataSourceAccess) {
+			t.Errorf("readOnly %v, not to be tried elsewhere: %v", readOnly, err)
+		}
+	}
+}
+
+// When no member reaches the data source, or the others take no request, that is what the caller hears.
+func TestADataSourceOutOfEveryMembersReach(t *testing.T) {
+	w := newWorld(t)
+	cluster, members, source := w.cluster(t, 2)
+	w.tunnels.answer(members[0], cannotReach(true))
+	for _, second := range []func(*gateway.Task) (*gateway.Answer, error){cannotReach(true), failing(gateway.PhaseRefused, gateway.CodeConcurrencyLimit)} {
+		w.tunnels.answer(members[1], second)
+		w.tunnels.sentTo()
+		if _, err := w.Dispatcher.Dispatch(context.Background(), w.admin, query(cluster, source, true)); !gateway.IsCode(err, gateway.CodeDataSourceAccess) {
+			t.Errorf("got %v", err)
+		}
+		if sent := w.tunnels.sentTo(); len(sent) != 2 {
+			t.Errorf("%d attempts", len(sent))
+		}
+	}
+}
+
+// A member that comes back while the only other one is lost gets the request, although it was not in the plan.
+func TestAMemberThatComesBackGetsItsTurn(t *testing.T) {
+	w := newWorld(t)
+	cluster, members, source := w.cluster(t, 2)
+	w.tunnels.show(members[0], func(p *gateway.Presence) { p.Online = false })
+	w.tunnels.answer(members[1], func(*gateway.Task) (*gateway.Answer, error) {
+		w.tunnels.show(members[0], func(p *gateway.Presence) { p.Online = true })
+		w.tunnels.show(members[1], func(p *gateway.Presence) { p.Online = false })
+		return nil, &gateway.AttemptError{Phase: gateway.PhaseStarted, Err: gateway.Errorf(gateway.CodeBroken, "lost")}
+	})
+	response, err := w.Dispatcher.Dispatch(context.Background(), w.admin, query(cluster, source, true))
+	if err != nil || response.MemberID != members[0] || response.Attempts != 2 {
+		t.Fatalf("got %+v, %v", response, err)
+	}
+	response.Body.Close()
+}
