@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io"
 	"net/url"
-	"slices"
 	"strings"
 	"time"
 
@@ -188,9 +187,26 @@ type running struct {
 	err      error
 	// full: nobody took it, and only for want of a place.
 	full bool
-	// tried are the members that failed it, unreached is what one said that cannot reach the data source; others may.
-	tried     []gateway.ID
+	// tried are the attempts that failed, unreached is what a member said that cannot reach the data source; others may.
+	tried     []failedTry
 	unreached *gateway.Error
+}
+
+// failedTry is an attempt that failed, and when.
+type failedTry struct {
+	member gateway.ID
+	at     time.Time
+}
+
+// mayTry lets a member have one attempt, and one more when it went and came back meanwhile.
+func (r *running) mayTry(member gateway.ID) bool {
+	times, last := 0, time.Time{}
+	for _, f := range r.tried {
+		if f.member == member {
+			times, last = times+1, f.at
+		}
+	}
+	return times == 0 || times == 1 && r.Tunnels.Presence(member).Since.After(last)
 }
 
 func (r *running) result() (*Response, error) {
@@ -201,8 +217,7 @@ func (r *running) result() (*Response, error) {
 	return r.response, nil
 }
 
-// try follows plans until an answer begins or nobody is left: one attempt per member. A member that came back while others were tried in
-// vain gets its turn too.
+// try follows plans until an answer begins or nobody is left. A member that came while others were tried in vain gets its turn too.
 func (r *running) try() {
 	r.tried = r.tried[:0]
 	for r.follow() {
@@ -216,7 +231,7 @@ func (r *running) follow() (again bool) {
 	before := len(r.tried)
 	for _, i := range plan.route.Order {
 		m := &r.state.Members[i]
-		if slices.Contains(r.tried, m.ID) {
+		if !r.mayTry(m.ID) {
 			plan.route.Refused(i, routing.Offline)
 			continue
 		}
@@ -235,7 +250,7 @@ func (r *running) follow() (again bool) {
 			r.full = false
 			return false
 		}
-		r.tried = append(r.tried, m.ID)
+		r.tried = append(r.tried, failedTry{m.ID, r.Now()})
 	}
 	if before > 0 && len(r.tried) == before {
 		return false // nobody new: what was found out before stands

@@ -3,6 +3,7 @@ package service
 import (
 	"context"
 	"testing"
+	"time"
 
 	"comporta/service/gateway"
 )
@@ -66,4 +67,22 @@ func TestAMemberThatComesBackGetsItsTurn(t *testing.T) {
 		t.Fatalf("got %+v, %v", response, err)
 	}
 	response.Body.Close()
+}
+
+// A member that was lost, and is back when the next one is lost too, is asked once more; not more often, however often it comes back.
+func TestAMemberThatCameBackIsAskedOnceMore(t *testing.T) {
+	w := newWorld(t)
+	cluster, members, source := w.cluster(t, 2)
+	for _, m := range members {
+		w.tunnels.answer(m, func(*gateway.Task) (*gateway.Answer, error) {
+			w.tunnels.show(m, func(p *gateway.Presence) { p.Since = w.Dispatcher.Now().Add(time.Hour) })
+			return nil, &gateway.AttemptError{Phase: gateway.PhaseStarted, Err: gateway.Errorf(gateway.CodeBroken, "lost")}
+		})
+	}
+	if _, err := w.Dispatcher.Dispatch(context.Background(), w.admin, query(cluster, source, true)); !gateway.IsCode(err, gateway.CodeUnreachable) {
+		t.Errorf("got %v", err)
+	}
+	if sent := w.tunnels.sentTo(); len(sent) != 4 {
+		t.Errorf("%d attempts", len(sent))
+	}
 }

@@ -1,0 +1,124 @@
+//go:build linux
+
+package faults
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"regexp"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// process is one running comporta.
+type process struct {
+	cmd   *exec.Cmd
+	ended chan struct{}
+
+	mu   sync.Mutex
+	text []byte
+}
+
+// maxOutput is how much of what a process prints is kept: its last words.
+const maxOutput = 128 << 10
+
+// launch starts comporta, in a namespace when one is given. It dies with the test process.
+func launch(ns *namespace, env []string, args ...string) (*process, error) {
+	p := &process{cmd: exec.Command(binary, args...), ended: make(chan struct{})}
+	if ns != nil {
+		p.cmd = exec.Command("ip", append([]string{"netns", "exec", ns.name, binary}, args...)...)
+	}
+	p.cmd.Env = append(cleanEnv(), env...)
+	p.cmd.Stdout, p.cmd.Stderr = p, p
+	p.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	if err := p.cmd.Start(); err != nil {
+		return nil, err
+	}
+	go func() {
+		_ = p.cmd.Wait()
+		close(p.ended)
+	}()
+	return p, nil
+}
+
+// cleanEnv is an environment without settings of ours.
+func cleanEnv() (env []string) {
+	for _, entry := range os.Environ() {
+		if !strings.HasPrefix(entry, "COMPORTA_") {
+			env = append(env, entry)
+		}
+	}
+	return env
+}
+
+// Write takes what the process prints.
+func (p *process) Write(text []byte) (int, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.text = append(p.text, text...); len(p.text) > maxOutput {
+		p.text = append(p.text[:0], p.text[len(p.text)-maxOutput/2:]...)
+	}
+	return len(text), nil
+}
+
+// said is what the process has printed so far.
+func (p *process) said() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return string(p.text)
+}
+
+// expect waits until the process has printed the pattern, and returns its first group.
+func (p *process) expect(pattern string) (string, error) {
+	expr := regexp.MustCompile(pattern)
+	var found []string
+	err := until("comporta says "+pattern, func() bool {
+		over := p.over()
+		found = expr.FindStringSubmatch(p.said())
+		return found != nil || over
+	})
+	if found == nil {
+		return "", fmt.Errorf("comporta did not say %s (%v):\n%s", pattern, err, p.said())
+	}
+	return found[1], nil
+}
+
+func (p *process) over() bool {
+	select {
+	case <-p.ended:
+		return true
+	default:
+		return false
+	}
+}
+
+func (p *process) signal(s os.Signal) error {
+	if err := p.cmd.Process.Signal(s); err != nil && !p.over() {
+		return err
+	}
+	return nil
+}
+
+// kill is kill -9.
+func (p *process) kill() {
+	_ = p.cmd.Process.Kill()
+	<-p.ended
+}
+
+// stop is SIGTERM, and waits for the end.
+func (p *process) stop() error {
+	if err := p.signal(syscall.SIGTERM); err != nil {
+		return err
+	}
+	select {
+	case <-p.ended:
+		return nil
+	case <-time.After(patience):
+		return fmt.Errorf("comporta does not end on SIGTERM:\n%s", p.said())
+	}
+}
+
+func (p *process) pid() int { return p.cmd.Process.Pid }

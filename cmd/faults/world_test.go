@@ -1,0 +1,242 @@
+//go:build linux
+
+package faults
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+	"golang.org/x/sys/unix"
+
+	"comporta/service/credential"
+)
+
+// world is a service with a cluster of two members, all processes of their own.
+type world struct {
+	dir     string
+	data    string // the service's folder; with a network a small file system, which can be filled
+	net     *network
+	db      *database
+	service *process
+	url     string
+	address string // what the service listens on; the same after a restart
+	adminID string
+	cluster string
+	source  string
+	members []*member
+	client  *http.Client
+
+	mu    sync.Mutex
+	token string
+}
+
+// dataSize is the size of the file system that the service writes to.
+const dataSize = "48m"
+
+// newWorld makes a world in which all is well. network may be nil: then everything is on loopback, and faults of the network cannot be had.
+func newWorld(network *network, db *database) (*world, error) {
+	dir, err := os.MkdirTemp("", "comporta-world-")
+	if err != nil {
+		return nil, err
+	}
+	w := &world{dir: dir, data: filepath.Join(dir, "data"), net: network, db: db, address: "127.0.0.1:0", adminID: uuid.NewString(),
+		client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 32, Proxy: nil}, Timeout: 2 * time.Minute}}
+	if err := w.build(); err != nil {
+		w.close()
+		return nil, err
+	}
+	return w, nil
+}
+
+func (w *world) build() error {
+	if err := os.Mkdir(w.data, 0o700); err != nil {
+		return err
+	}
+	if w.net != nil {
+		w.address = net.JoinHostPort(w.net.service.String(), "0")
+		if err := unix.Mount("tmpfs", w.data, "tmpfs", 0, "size="+dataSize); err != nil {
+			return err
+		}
+	}
+	if err := w.serve(); err != nil {
+		return err
+	}
+	for _, name := range []string{"one", "two"} {
+		m, err := w.newMember(name)
+		if err != nil {
+			return err
+		}
+		if err := m.start(); err != nil {
+			return err
+		}
+	}
+	return all(w.register, w.live)
+}
+
+func (w *world) close() {
+	for _, m := range w.members {
+		m.close()
+	}
+	if w.service != nil {
+		w.service.kill()
+	}
+	w.client.CloseIdleConnections()
+	if w.net != nil {
+		_ = unix.Unmount(w.data, unix.MNT_DETACH)
+	}
+	os.RemoveAll(w.dir)
+}
+
+// serve starts the service and logs in.
+func (w *world) serve() (err error) {
+	w.service, err = launch(nil, []string{"COMPORTA_ADMIN_ID=" + w.adminID, "COMPORTA_ADMIN_SECRET=" + adminSecret},
+		"serve", "--listen", w.address, "--data", w.data, "--allow-insecure-http", "--token-lifetime", "24h", "--shutdown-timeout", "20s")
+	if err != nil {
+		return err
+	}
+	address, err := w.service.expect(`listening on (\S+)`)
+	if err != nil || w.url != "" { // callers read the address while the service starts again; it is the same then
+		return errors.Join(err, w.login())
+	}
+	at, err := url.Parse(address)
+	if err != nil {
+		return err
+	}
+	w.url, w.address = address, at.Host
+	return w.login()
+}
+
+func (w *world) login() error {
+	var answer struct {
+		AccessToken string `json:"access_token"`
+	}
+	form := url.Values{"grant_type": {"client_credentials"}, "client_id": {w.adminID}, "client_secret": {adminSecret}}
+	resp, err := w.client.PostForm(w.url+"/oauth2/v2.0/token", form)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	if err := json.NewDecoder(resp.Body).Decode(&answer); err != nil || answer.AccessToken == "" {
+		return fmt.Errorf("no token: %d, %w", resp.StatusCode, err)
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.token = answer.AccessToken
+	return nil
+}
+
+func (w *world) bearer() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return "Bearer " + w.token
+}
+
+// send sends a request and returns the open answer.
+func (w *world) send(ctx context.Context, method, path string, body any) (*http.Response, error) {
+	text, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	req, err := http.NewRequestWithContext(ctx, method, w.url+"/v2.0/myorg/gatewayClusters/"+w.cluster+path, bytes.NewReader(text))
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set("Authorization", w.bearer())
+	req.Header.Set("Content-Type", "application/json")
+	return w.client.Do(req)
+}
+
+// call sends a request that must succeed, and decodes the answer.
+func (w *world) call(method, path string, body, answer any) error {
+	resp, err := w.send(context.Background(), method, path, body)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err == nil && resp.StatusCode >= http.StatusMultipleChoices {
+		err = fmt.Errorf("%s %s: %d %s", method, path, resp.StatusCode, text)
+	}
+	if err != nil || answer == nil {
+		return err
+	}
+	return json.Unmarshal(text, answer)
+}
+
+// register makes the data source, with credentials that only members can open.
+func (w *world) register() error {
+	var cluster struct {
+		PublicKey struct{ Modulus, Exponent []byte }
+	}
+	if err := w.call("GET", "", nil, &cluster); err != nil {
+		return err
+	}
+	public := credential.Public{Modulus: cluster.PublicKey.Modulus, Exponent: cluster.PublicKey.Exponent}
+	envelope, err := credential.Seal(public, credential.Basic(w.db.name, dbPassword), rand.Reader)
+	if err != nil {
+		return err
+	}
+	var made struct{ ID string }
+	err = w.call("POST", "/datasources", map[string]any{"datasourceType": "PostgreSql", "datasourceName": "db", "connectionDetails": w.db.details(),
+		"credentialDetails": map[string]any{"credentialType": "Basic", "credentials": envelope, "encryptionAlgorithm": "RSA-OAEP",
+			"encryptedConnection": "NotEncrypted", "privacyLevel": "None"}}, &made)
+	w.source = made.ID
+	return err
+}
+
+// statuses are the members' by name.
+func (w *world) statuses() (map[string]string, error) {
+	var list struct {
+		Value []struct{ Name, Status string }
+	}
+	if err := w.call("GET", "/memberGateways", nil, &list); err != nil {
+		return nil, err
+	}
+	byName := map[string]string{}
+	for _, m := range list.Value {
+		byName[m.Name] = m.Status
+	}
+	return byName, nil
+}
+
+// live waits until the service sees every member.
+func (w *world) live() error {
+	var last any
+	err := until("all members are live", func() bool {
+		now, err := w.statuses()
+		last = errors.Join(err, fmt.Errorf("%v", now))
+		for _, m := range w.members {
+			if err != nil || now[m.name] != "Live" {
+				return false
+			}
+		}
+		return true
+	})
+	if err != nil {
+		err = fmt.Errorf("%w; last: %v", err, last)
+	}
+	return err
+}
+
+// mode sets how the cluster balances.
+func (w *world) mode(mode string) error {
+	return w.call("PATCH", "", map[string]any{"loadBalancingSelectorType": mode}, nil)
+}
+
+// set changes a member.
+func (w *world) set(m *member, change map[string]any) error {
+	return w.call("PATCH", "/memberGateways/"+m.id, change, nil)
+}
