@@ -103,8 +103,9 @@ Describe 'Errors' {
 
     It 'goes on with the next statement in a script, and ends it under Stop' {
         $head = "`$env:COMPORTA_ENDPOINT = '$($stage.Endpoint)'; Import-Module '$PSScriptRoot/../Comporta/Comporta.psd1';"
-        $on = Invoke-Fresh "$head Get-DataGatewayCluster; 'went on'"
-        $on.Text | Should -BeLike '*not logged in*went on*'
+        # A mandatory parameter that is missing is such an error too, and no question that waits for ever.
+        $on = Invoke-Fresh "$head Get-DataGatewayCluster; 'went on'; try { Get-DataGatewayClusterStatus } catch { `$_.FullyQualifiedErrorId }; try { Add-DataGatewayClusterUser -Cluster $id -Role Admin } catch { `$_.FullyQualifiedErrorId }"
+        $on.Text | Should -BeLike "*not logged in*went on`nMissingMandatoryParameter,Get-DataGatewayClusterStatus`nMissingMandatoryParameter,Add-DataGatewayClusterUser"
         $stop = Invoke-Fresh "$head `$ErrorActionPreference = 'Stop'; Get-DataGatewayCluster; 'went on'"
         $stop.Text | Should -Not -BeLike '*went on*'
         $stop.Status | Should -Be 1
@@ -174,6 +175,42 @@ Describe 'Objects' {
         @(Get-DataGatewayAuditEvent).Count | Should -Be $before
     }
 
+    It 'removes without asking where nobody is there to be asked, as old scripts expect, and asks where somebody is' {
+        # The tests run in a shell that nobody answers.
+        $other = (Add-DataGatewayCluster -Name 'Removal' -RecoveryKey (Get-TestKey)).ClusterId
+        $doomed = New-TestSource $other 'doomed'
+        { Remove-DataGatewayClusterDatasource -GatewayClusterId $other -GatewayClusterDatasourceId $doomed.Id -Confirm } | Should -Throw '*NonInteractive*' -Because '-Confirm asks in any case'
+        & (Get-Module Comporta) { function script:Test-Interactive { $true } }
+        try {
+            { Get-DataGatewayClusterDatasource -Cluster $other | Remove-DataGatewayClusterDatasource } | Should -Throw '*NonInteractive*' -Because 'it asks'
+        } finally { Import-Module (Join-Path $PSScriptRoot '../Comporta/Comporta.psd1') -Global -Force; Connect-TestAdmin | Out-Null }
+        @(Get-DataGatewayClusterDatasource -Cluster $other).Count | Should -Be 1
+        Get-DataGatewayClusterDatasource -Cluster $other | Remove-DataGatewayClusterDatasource -WhatIf
+        @(Get-DataGatewayClusterDatasource -Cluster $other).Count | Should -Be 1
+        Get-DataGatewayClusterDatasource -Cluster $other | Remove-DataGatewayClusterDatasource
+        @(Get-DataGatewayClusterDatasource -Cluster $other).Count | Should -Be 0
+        Get-DataGatewayCluster -Id $other | Remove-DataGatewayCluster
+        Get-DataGatewayCluster | Where-Object Name -eq 'Removal' | Should -BeNullOrEmpty
+    }
+
+    It 'leaves unchanged what is null, and takes no list for one text' {
+        Set-DataGatewayCluster -GatewayClusterId $id -ConcurrentOperationLimit 9 -LoadBalancingSelectorType LeastLoaded -Description 'kept'
+        $none = @{ ConcurrentOperationLimit = $null; CPUUtilizationPercentageThreshold = $null; QueueTimeoutSeconds = $null; LoadBalancingSelectorType = [string] $null; Description = $null }
+        Set-DataGatewayCluster -GatewayClusterId $id -Department 'x' @none
+        Set-DataGatewayClusterMember -GatewayClusterId $id -MemberGatewayId $id -ConcurrentOperationLimit $null -Draining $null -Description 'y'
+        Set-DataGatewayClusterDatasource @of -SingleSignOnType $null -Annotation 'z'
+        $c = Get-DataGatewayCluster -GatewayClusterId $id
+        $c.ConcurrentOperationLimit, $c.LoadBalancingSelectorType, $c.Description | Should -Be 9, 'LeastLoaded', 'kept'
+        { Set-DataGatewayCluster -GatewayClusterId $id -Name @('two', 'names') } | Should -Throw -ErrorId 'InvalidInput,*'
+        { Set-DataGatewayCluster -GatewayClusterId $id -LoadBalancingSelectorType @('Failover', 'Random') } | Should -Throw
+        { Set-DataGatewayClusterDatasource @of -SingleSignOnType magic } | Should -Throw '*None,Kerberos,AzureActiveDirectory,SAML*' -ErrorId 'InvalidInput,*'
+        foreach ($wrong in @{ QueueTimeoutSeconds = -1 }, @{ ResourceUtilizationAggregationTimeInMinutes = 61 }, @{ ConcurrentOperationLimit = -1 }) {
+            { Set-DataGatewayCluster -GatewayClusterId $id @wrong } | Should -Throw "*$($wrong.Keys)*must be between*" -ErrorId 'InvalidInput,*'
+        }
+        Set-DataGatewayCluster -GatewayClusterId $id -ResetLimits -LoadBalancingSelectorType Failover
+        (Get-DataGatewayCluster -GatewayClusterId $id).Name | Should -Be 'Behaviour'
+    }
+
     It 'lists the audit log over its pages, with filters' {
         $all = @(Get-DataGatewayAuditEvent)
         $all[0].At | Should -BeOfType [datetime]
@@ -188,6 +225,10 @@ Describe 'Objects' {
         (TabExpansion2 $line $line.Length).CompletionMatches.CompletionText | Should -Be "$id"
         $line = "Get-DataGatewayClusterMember -GatewayClusterId $id -MemberGatewayId sec"
         (TabExpansion2 $line $line.Length).CompletionMatches.ListItemText | Should -BeLike 'second*'
+        foreach ($pair in @{ "Get-DataGatewayClusterDatasource -Cluster $id -Datasource " = "$($source.Id)"; 'Get-DataGatewayCluster -RegionKey h' = 'home'
+                'Set-DataGatewayCluster -LoadBalancingSelectorType dist' = 'DistributeEvenly'; 'Get-DataGatewayCluster -Scope O' = 'Organization' }.GetEnumerator()) {
+            (TabExpansion2 $pair.Key $pair.Key.Length).CompletionMatches.CompletionText | Should -Contain $pair.Value -Because $pair.Key
+        }
         $before = $Error.Count
         Disconnect-DataGatewayServiceAccount
         $line = 'Get-DataGatewayCluster -GatewayClusterId Beh'

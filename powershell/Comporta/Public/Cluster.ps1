@@ -130,8 +130,12 @@ $script:LimitNames = @{
 }
 
 # Add-Text adds texts to a request. A [string] parameter cannot tell null from "", and null must mean "unchanged", so these are objects.
+# Two texts where one belongs are a slip, mostly two objects where one was expected.
 function Add-Text([hashtable] $Body, [hashtable] $Texts) {
-    foreach ($name in $Texts.Keys) { if ($null -ne $Texts[$name]) { $Body[$name] = [string] $Texts[$name] } }
+    foreach ($name in $Texts.Keys) {
+        if ($Texts[$name] -is [array]) { throw (New-Object DataGatewayException 'InvalidInput', "$name takes one text, not $($Texts[$name].Count).") }
+        if ($null -ne $Texts[$name]) { $Body[$name] = [string] $Texts[$name] }
+    }
 }
 
 # Words are those that a setting takes; a null, or a string variable that holds none, leaves it unchanged, which a ValidateSet does not let through.
