@@ -23,17 +23,23 @@ type History struct {
 	*core
 	records chan gateway.DispatchRecord
 	samples chan gateway.LoadSample
+	// crowded is signalled when the records should not wait for the next tick.
+	crowded chan struct{}
 	lost    atomic.Int64
 }
 
 func newHistory(c *core) *History {
-	return &History{core: c, records: make(chan gateway.DispatchRecord, historyQueue), samples: make(chan gateway.LoadSample, historyQueue)}
+	return &History{core: c, records: make(chan gateway.DispatchRecord, historyQueue), samples: make(chan gateway.LoadSample, historyQueue),
+		crowded: make(chan struct{}, 1)}
 }
 
 // Record takes a dispatch record in. It never blocks: when the database cannot keep up for long, records are dropped and counted.
 func (h *History) Record(r gateway.DispatchRecord) {
 	select {
 	case h.records <- r:
+		if len(h.records) >= historyBatch {
+			notify(h.crowded)
+		}
 	default:
 		h.lost.Add(1)
 	}
@@ -59,11 +65,12 @@ func (h *History) run(ctx context.Context) {
 	for {
 		select {
 		case <-ctx.Done():
-			last, cancel := context.WithTimeout(context.WithoutCancel(ctx), historyLinger)
-			defer cancel()
-			for h.flush(last) {
+			for h.flush(ctx) {
 			}
 			return
+		case <-h.crowded:
+			for h.flush(ctx) {
+			}
 		case <-write.C:
 			for h.flush(ctx) {
 			}
@@ -73,8 +80,10 @@ func (h *History) run(ctx context.Context) {
 	}
 }
 
-// flush writes one batch and reports whether there may be more.
+// flush writes one batch and reports whether there may be more. A batch in hand is written even when ctx has ended, but not for ever.
 func (h *History) flush(ctx context.Context) bool {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), historyLinger)
+	defer cancel()
 	records, samples := drain(h.records), drain(h.samples)
 	if len(records)+len(samples) == 0 {
 		return false
@@ -88,6 +97,7 @@ func (h *History) flush(ctx context.Context) bool {
 	if err != nil {
 		h.lost.Add(int64(len(records) + len(samples)))
 		h.Log.Error("writing dispatch records and load samples failed; this batch is lost", "records", len(records), "samples", len(samples), "error", err)
+		return false // the rest waits for the next tick
 	}
 	return len(records) == historyBatch || len(samples) == historyBatch
 }

@@ -149,6 +149,7 @@ type runMemberCmd struct {
 
 // Run runs the member until ctx ends, then drains it. It returns an error when the service says that trying again is pointless.
 func (c *runMemberCmd) Run(ctx context.Context, p *process, log *slog.Logger) error {
+	raiseHeapFloor()
 	m, err := c.member(log)
 	if err != nil {
 		return err

@@ -148,6 +148,7 @@ func (c *serveCmd) databaseURL(p *process) (string, error) {
 
 // Run serves until ctx ends, and then stops in order.
 func (c *serveCmd) Run(ctx context.Context, p *process, log *slog.Logger) error {
+	raiseHeapFloor()
 	database, err := c.databaseURL(p)
 	if err != nil {
 		return err

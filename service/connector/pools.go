@@ -2,7 +2,6 @@ package connector
 
 import (
 	"crypto/sha256"
-	"encoding/hex"
 	"maps"
 	"slices"
 	"sync"
@@ -19,7 +18,7 @@ type poolKey struct {
 	encryption string
 	version    int64
 	// secrets is a hash over the opened credentials, so that nobody gets a connection that other credentials opened.
-	secrets string
+	secrets [sha256.Size]byte
 	// readOnly tells apart pools that are opened differently for reading: SQLite's.
 	readOnly bool
 }
@@ -32,7 +31,10 @@ func keyOf(task *gateway.Task, creds gateway.Credentials) poolKey {
 	}
 }
 
-func hashOf(creds gateway.Credentials) string {
+func hashOf(creds gateway.Credentials) (sum [sha256.Size]byte) {
+	if len(creds) == 0 {
+		return sum
+	}
 	h := sha256.New()
 	for _, name := range slices.Sorted(maps.Keys(creds)) {
 		for _, part := range []string{name, creds[name]} {
@@ -40,7 +42,8 @@ func hashOf(creds gateway.Credentials) string {
 			h.Write([]byte(part))
 		}
 	}
-	return hex.EncodeToString(h.Sum(nil))
+	h.Sum(sum[:0])
+	return sum
 }
 
 // replaces reports whether a pool with key k makes one with key old useless: same data source, newer credentials or other details.

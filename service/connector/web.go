@@ -155,10 +155,11 @@ func (w *web) send(ctx context.Context, call *gateway.HTTPCall, target *url.URL)
 	if call.Body != "" {
 		body = strings.NewReader(call.Body)
 	}
-	request, err := http.NewRequestWithContext(ctx, call.Method, target.String(), body)
+	request, err := http.NewRequestWithContext(ctx, call.Method, "", body)
 	if err != nil {
 		return nil, gateway.Errorf(gateway.CodeInvalid, "The request cannot be made from its method and path.")
 	}
+	request.URL, request.Host = target, target.Host
 	request.Header.Set("Accept", w.accept)
 	if err := copyHeaders(request.Header, call.Headers); err != nil {
 		return nil, err

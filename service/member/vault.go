@@ -2,7 +2,7 @@ package member
 
 import (
 	"crypto/rsa"
-	"crypto/sha256"
+	"strings"
 	"sync"
 
 	"comporta/service/credential"
@@ -21,9 +21,9 @@ type vault struct {
 	opened map[gateway.ID]openedCredential
 }
 
-// openedCredential is what was in the envelope with this SHA-256.
+// openedCredential is what was in an envelope.
 type openedCredential struct {
-	envelope    [sha256.Size]byte
+	envelope    string
 	credentials gateway.Credentials
 }
 
@@ -38,18 +38,17 @@ func (v *vault) open(source *gateway.TaskSource) (gateway.Credentials, error) {
 	if envelope == "" {
 		return gateway.Credentials{}, nil
 	}
-	sum := sha256.Sum256([]byte(envelope))
 	v.mu.Lock()
 	known, ok := v.opened[source.ID]
 	v.mu.Unlock()
-	if ok && known.envelope == sum {
+	if ok && known.envelope == envelope {
 		return known.credentials, nil
 	}
 	opened, err := credential.Open(v.key, envelope)
 	if err != nil {
 		return nil, err
 	}
-	v.keep(source.ID, openedCredential{sum, opened})
+	v.keep(gateway.ID(strings.Clone(string(source.ID))), openedCredential{strings.Clone(envelope), opened})
 	return opened, nil
 }
 

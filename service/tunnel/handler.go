@@ -90,16 +90,21 @@ func (h *handler) task(w http.ResponseWriter, req *http.Request) {
 		writeError(w, http.StatusBadRequest, gateway.Wrap(gateway.CodeInvalid, err, "The member cannot read the task; is it of an older release than the service?"))
 		return
 	}
-	h.run(req.Context(), &task, &output{w: w}, req.Header.Get(headerReadOnly) != "")
+	ctx, cancel := bounded(req.Context(), &task)
+	defer cancel()
+	h.run(ctx, &task, &output{w: w}, req.Header.Get(headerReadOnly) != "")
 }
 
-// run runs an admitted task. out is new.
-func (h *handler) run(ctx context.Context, task *gateway.Task, out *output, progress bool) {
+// bounded is a context that ends with the task's time.
+func bounded(ctx context.Context, task *gateway.Task) (context.Context, context.CancelFunc) {
 	if task.TimeoutMillis > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, task.Timeout())
-		defer cancel()
+		return context.WithTimeout(ctx, task.Timeout())
 	}
+	return context.WithCancel(ctx)
+}
+
+// run runs an admitted task. out is new; ctx is bounded.
+func (h *handler) run(ctx context.Context, task *gateway.Task, out *output, progress bool) {
 	buffer := h.buffers.Get().(*[]byte)
 	out.buffer = (*buffer)[:0]
 	out.start(progress)

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"io"
+	"runtime"
 	"sync"
 
 	"comporta/service/gateway"
@@ -162,6 +163,10 @@ func (b *outbox) take(before []byte) []byte {
 	defer b.mu.Unlock()
 	for len(b.frames) == 0 && !b.closed {
 		b.more.Wait()
+		// Let those that are about to add frames do so: on a busy machine that saves most of the writes, on an idle one it costs nothing.
+		b.mu.Unlock()
+		runtime.Gosched()
+		b.mu.Lock()
 	}
 	if b.closed {
 		return nil

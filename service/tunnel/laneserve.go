@@ -33,14 +33,16 @@ type laneServer struct {
 
 // laneTask is one request on the lane.
 type laneTask struct {
-	lane   *laneServer
-	id     uint32
-	code   []byte
-	ctx    context.Context
-	cancel context.CancelFunc
+	lane *laneServer
+	id   uint32
+	code []byte
+	ctx  context.Context // set before it runs
 	// writers brings the response to write to, once the answer is to be streamed; done is closed when the task has ended.
 	writers chan http.ResponseWriter
 	done    chan struct{}
+	// cancel ends ctx; nil while there is none. cancelled: nobody waits for it any more.
+	cancel    context.CancelFunc
+	cancelled bool
 	// decided: it will ask for no stream any more. claimed: the service came for the answer. aborted: it ended by a panic.
 	// All of these, and the channels, belong to lane.mu.
 	decided, claimed, aborted bool
@@ -92,7 +94,7 @@ func (s *laneServer) listen(r *bufio.Reader) {
 			}
 		case frameCancel:
 			if t := s.find(f.call); t != nil {
-				t.cancel()
+				t.abandon()
 			}
 		default:
 			return
@@ -106,7 +108,6 @@ func (s *laneServer) begin(f frame) bool {
 		return false
 	}
 	t := &laneTask{lane: s, id: f.call, code: f.payload}
-	t.ctx, t.cancel = context.WithCancel(s.ctx)
 	s.mu.Lock()
 	s.tasks[t.id] = t
 	s.undecided++
@@ -170,7 +171,28 @@ func (s *laneServer) run(t *laneTask) {
 		t.fail(gateway.Wrap(gateway.CodeInvalid, err, "The member cannot read the task."), false)
 		return
 	}
-	s.handler.run(t.ctx, task, &output{lane: t}, true)
+	if t.bound(task) {
+		s.handler.run(t.ctx, task, &output{lane: t}, true)
+	}
+}
+
+// bound gives the task its context. It reports false when nobody waits for it any more.
+func (t *laneTask) bound(task *gateway.Task) bool {
+	ctx, cancel := bounded(t.lane.ctx, task)
+	t.lane.mu.Lock()
+	defer t.lane.mu.Unlock()
+	t.ctx, t.cancel = ctx, cancel
+	return !t.cancelled
+}
+
+// abandon ends the task: nobody waits for it any more.
+func (t *laneTask) abandon() {
+	t.lane.mu.Lock()
+	defer t.lane.mu.Unlock()
+	t.cancelled = true
+	if t.cancel != nil {
+		t.cancel()
+	}
 }
 
 // end takes a task that has ended out of the lane. A panic of the agent ends its own request only, as it does on a stream.
@@ -179,10 +201,12 @@ func (t *laneTask) end() {
 	if v != nil && v != http.ErrAbortHandler {
 		t.lane.handler.tunnel.log.Error("panic", "panic", fmt.Sprint(v), "stack", string(debug.Stack()))
 	}
-	t.cancel()
 	s := t.lane
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if t.cancel != nil {
+		t.cancel()
+	}
 	delete(s.tasks, t.id)
 	t.decide()
 	t.aborted = v != nil
@@ -261,7 +285,7 @@ func (h *handler) take(w http.ResponseWriter, req *http.Request) {
 	if t == nil {
 		panic(http.ErrAbortHandler)
 	}
-	stop := context.AfterFunc(req.Context(), t.cancel)
+	stop := context.AfterFunc(req.Context(), t.abandon)
 	defer stop()
 	t.writers <- w
 	<-t.done
