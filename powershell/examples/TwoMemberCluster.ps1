@@ -3,6 +3,8 @@
 param($Endpoint, $ApplicationId, $ClientSecret, $Folder, $Server, $Database, $DatabaseLogin, $UserId)
 
 $ErrorActionPreference = 'Stop'
+Import-Module (Join-Path $PSScriptRoot '../Comporta/Comporta.psd1')
+$Folder = (New-Item -ItemType Directory -Path $Folder -Force).FullName
 Connect-DataGatewayServiceAccount -Endpoint $Endpoint -ApplicationId $ApplicationId -ClientSecret $ClientSecret | Out-Null
 $key = ConvertTo-SecureString -String ([guid]::NewGuid()) -AsPlainText -Force   # keep yours in a safe place
 

@@ -279,7 +279,19 @@ Describe 'Older module and example' {
             (Set-OnPremisesDataGatewayCluster -ClusterObjectId $id -LoadBalancingType Failover -Description 'old way').description | Should -Be 'old way'
             Remove-OnPremisesDataGateway -ClusterObjectId $id -GatewayObjectId ([guid]::NewGuid())
             (Get-OnPremisesDataGatewayStatus -ClusterObjectId $id -GatewayObjectId $member.gatewayObjectId).gatewayUpgradeState | Should -Be 'UpToDate'
-            Get-OnPremisesDataGatewayRegions | Should -Not -BeNullOrEmpty
+            Get-OnPremisesDataGatewayRegions | Should -Be 'Home'
+            Set-OnPremisesDataGatewayRegion -Region nowhere -WarningVariable warned -WarningAction SilentlyContinue
+            "$warned" | Should -Be 'Invalid region.'
+            foreach ($region in 'Home', '') {
+                Set-OnPremisesDataGatewayRegion -Region $region 6>&1 | Should -BeLike "Current backend is: $($stage.Endpoint)*"
+                (Get-OnPremisesDataGatewayClusters).objectId | Should -Contain "$id"
+            }
+            $absent = (Add-DataGatewayClusterMember -GatewayClusterId $id -GatewayName 'absent' -RecoveryKey (Get-TestKey)).MemberGatewayId
+            $status = Get-OnPremisesDataGatewayStatus -ClusterObjectId $id -GatewayObjectId $absent
+            $status.gatewayStatus, $status.gatewayVersion, $status.gatewayUpgradeState | Should -Be 'Unreachable', 'Unknown', 'Unknown'
+            Remove-OnPremisesDataGateway -ClusterObjectId $id -GatewayObjectId $absent
+            (Get-OnPremisesDataClusterGateways -ClusterObjectId $id).gatewayName | Should -Be 'Behaviour', 'second'
+            { Remove-OnPremisesDataGateway -ClusterObjectId $id -GatewayObjectId $id } | Should -Throw -ErrorId 'CannotDeletePrimaryGatewayIfClusterMemberExists,*'
         } finally {
             $env:COMPORTA_CLIENT_ID, $env:COMPORTA_CLIENT_SECRET = $null, $null
             Connect-TestAdmin | Out-Null

@@ -50,7 +50,7 @@ function ConvertTo-OldCluster($Cluster) {
     if (($Cluster.LoadBalancingSettings | ConvertFrom-Json).selector -eq 1) { $type = 'Random' }
     [pscustomobject] [ordered] @{
         objectId = "$($Cluster.Id)"; name = $Cluster.Name; description = $Cluster.Description; versionStatus = $Cluster.VersionStatus; expiryDate = $Cluster.ExpiryDate
-        type = $Cluster.Type; loadBalancingSettings = $Cluster.LoadBalancingSettings; loadBalancingType = $type
+        type = $Cluster.Type; options = $Cluster.Options; loadBalancingSettings = $Cluster.LoadBalancingSettings; loadBalancingType = $type
         permission = ConvertTo-Json -InputObject $Cluster.Permissions -Depth 5 -Compress
         gateways = ConvertTo-Json -InputObject @($Cluster.MemberGateways | ForEach-Object { ConvertTo-OldGateway $_ }) -Depth 5 -Compress
     }
