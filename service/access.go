@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rsa"
 	"errors"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -130,8 +131,12 @@ func (a *Access) verify(ctx context.Context, bearer string) (verified, error) {
 		return a.verifyOutside(ctx, issuer, bearer)
 	}
 	var c claims
+	// A token is what was issued, to the letter: base64 would pass over line breaks, and over bits that its last letter does not need.
+	if strings.ContainsAny(bearer, "\r\n") {
+		return verified{}, gateway.Errorf(gateway.CodeUnauthorized, "The access token holds a line break.")
+	}
 	parser := jwt.NewParser(jwt.WithValidMethods([]string{jwt.SigningMethodRS256.Alg()}), jwt.WithIssuer(a.Issuer), jwt.WithAudience(Audience),
-		jwt.WithExpirationRequired(), jwt.WithLeeway(leeway), jwt.WithTimeFunc(a.Now))
+		jwt.WithExpirationRequired(), jwt.WithLeeway(leeway), jwt.WithStrictDecoding(), jwt.WithTimeFunc(a.Now))
 	_, err := parser.ParseWithClaims(bearer, &c, func(t *jwt.Token) (any, error) {
 		kid, _ := t.Header["kid"].(string)
 		return a.verificationKey(ctx, kid)
