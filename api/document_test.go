@@ -17,7 +17,7 @@ import (
 )
 
 // document is the served description, as something that answers can be checked against.
-func document(t *testing.T) (*openapi3.T, routers.Router) {
+func document(t testing.TB) (*openapi3.T, routers.Router) {
 	t.Helper()
 	doc, err := openapi3.NewLoader().LoadFromData(openapi.OpenAPI3)
 	if err != nil {

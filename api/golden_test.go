@@ -80,7 +80,7 @@ func (t *transcript) steady(text string) string {
 }
 
 // compare holds the transcript against the golden files.
-func (t *transcript) compare(test *testing.T) {
+func (t *transcript) compare(test testing.TB) {
 	test.Helper()
 	for name, text := range t.surfaces {
 		file := filepath.Join("testdata", "golden", name+".txt")

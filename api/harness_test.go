@@ -46,7 +46,7 @@ func absent(t *testing.T, what string, err error) {
 
 // world is the real service with real tunnels behind the HTTP server.
 type world struct {
-	t       *testing.T
+	t       testing.TB
 	api     *api.Server
 	url     string
 	client  *http.Client
@@ -85,19 +85,19 @@ func onBothStores(t *testing.T, test func(t *testing.T, state persistence.Config
 	t.Run("postgres", func(t *testing.T) { test(t, persistence.Config{URL: storetest.PostgresURL(t)}) })
 }
 
-func newWorld(t *testing.T, change ...func(*api.Config)) *world {
+func newWorld(t testing.TB, change ...func(*api.Config)) *world {
 	t.Helper()
 	return newWorldOn(t, persistence.Config{DataDir: t.TempDir()}, change...)
 }
 
 // newWorldOn is newWorld with its state in a place of the caller's choice.
-func newWorldOn(t *testing.T, state persistence.Config, change ...func(*api.Config)) *world {
+func newWorldOn(t testing.TB, state persistence.Config, change ...func(*api.Config)) *world {
 	t.Helper()
 	return newWorldBehind(t, httptest.NewUnstartedServer(nil), http.DefaultClient, state, change...)
 }
 
 // newWorldBehind is newWorldOn behind a listener of the caller's choice, which speaks TLS if it has a configuration for that.
-func newWorldBehind(t *testing.T, listener *httptest.Server, client *http.Client, state persistence.Config, change ...func(*api.Config)) *world {
+func newWorldBehind(t testing.TB, listener *httptest.Server, client *http.Client, state persistence.Config, change ...func(*api.Config)) *world {
 	t.Helper()
 	ctx := context.Background()
 	quiet := slog.New(slog.DiscardHandler)

@@ -30,7 +30,7 @@ type rightsLine struct {
 func (l *rightsLine) String() string { return l.method + " " + l.path }
 
 // parseRights reads the table. [/me] in a path stands for two lines.
-func parseRights(t *testing.T) (callers []string, lines []rightsLine) {
+func parseRights(t testing.TB) (callers []string, lines []rightsLine) {
 	t.Helper()
 	for _, text := range strings.Split(rightsText, "\n") {
 		words := strings.Fields(text)
