@@ -1,4 +1,4 @@
-.PHONY: build test generate lint demo bench
+.PHONY: build test generate lint demo bench soak
 
 build: ; go build -o bin/comporta ./cmd/comporta
 test: ; go test -race -shuffle=on ./...
@@ -6,3 +6,4 @@ generate: ; go generate ./openapi
 lint: ; golangci-lint run
 demo: ; go run ./cmd/comporta demo
 bench: build ; bin/comporta bench dispatch && bin/comporta bench api
+soak: ; COMPORTA_SOAK=$${COMPORTA_SOAK:-1h} COMPORTA_TEST_REQUIRE=postgres,netns go test -race -count=1 -timeout 0 -v -run "^TestSoak$$" ./cmd/faults

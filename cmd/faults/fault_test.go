@@ -38,13 +38,13 @@ type fault struct {
 // had begun breaks off visibly.
 var (
 	cutReads  = []string{broken}
-	cutWrites = []string{string(gateway.CodeOutcomeUnknown)}
+	cutWrites = []string{broken, string(gateway.CodeOutcomeUnknown)}
 	// While no member is there, requests are refused.
 	lostReads  = append([]string{string(gateway.CodeUnreachable), string(gateway.CodeBroken)}, cutReads...)
 	lostWrites = append([]string{string(gateway.CodeUnreachable)}, cutWrites...)
 	// While the service is away its address refuses connections; after its start tokens of before are not known, nor the members there yet.
 	goneReads  = append([]string{connection, string(gateway.CodeUnauthorized), string(gateway.CodeUnavailable)}, lostReads...)
-	goneWrites = append([]string{connection, broken, string(gateway.CodeUnauthorized), string(gateway.CodeUnavailable)}, lostWrites...)
+	goneWrites = append([]string{connection, string(gateway.CodeUnauthorized), string(gateway.CodeUnavailable)}, lostWrites...)
 	// A database that cannot be reached any more in the middle of a write.
 	accessFailed = []string{string(gateway.CodeDataSourceAccess)}
 	overLimit    = []string{string(gateway.CodeConcurrencyLimit)}
@@ -165,9 +165,17 @@ func startOther(w *world, t *traffic) error {
 	return w.members[0].start()
 }
 
+// noticedLost waits until the service knows that the first member is gone: until then it seems to be there.
+func noticedLost(w *world, _ *traffic) error {
+	return until("the service sees the loss", func() bool {
+		now, err := w.statuses()
+		return err == nil && now[w.members[0].name] != "Live"
+	})
+}
+
 // inTurn kills the first member and, once that is back, the second.
 func inTurn(w *world, t *traffic) error {
-	if err := do(kill, startAgain)(w, t); err != nil {
+	if err := do(kill, noticedLost, startAgain)(w, t); err != nil {
 		return err
 	}
 	if err := w.live(); err != nil {

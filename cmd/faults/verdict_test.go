@@ -57,7 +57,7 @@ func (f *fault) failed(r *request) string {
 	switch {
 	case r.failure == "":
 		return ""
-	case r.failure == broken && r.kind != stream && !slices.Contains(permitted, connection), r.failure == wrong:
+	case r.failure == broken && r.kind == read && !slices.Contains(permitted, connection), r.failure == wrong:
 	case r.phase != healed && slices.Contains(permitted, r.failure):
 		return ""
 	}

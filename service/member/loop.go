@@ -15,8 +15,8 @@ const (
 	longestWait = 30 * time.Second
 	// stable is after how long a tunnel counts as good, so that the back-off begins anew.
 	stable = time.Minute
-	// dialTimeout bounds one try to connect.
-	dialTimeout = 20 * time.Second
+	// dialTimeout bounds one try to connect, as far as the service's answer.
+	dialTimeout = 10 * time.Second
 	// retireTimeout bounds how long a replaced tunnel may finish its requests.
 	retireTimeout = time.Hour
 )

@@ -39,8 +39,12 @@ func (d *Dialer) connect(ctx context.Context) (net.Conn, error) {
 	return d.secure(ctx, c, d.Server.Hostname())
 }
 
+// connectTimeout bounds one try to connect. The kernel asks again at 1, 3, 7 and 15 s, so whoever waits longer learns later that a network
+// is back than one who begins anew.
+const connectTimeout = 5 * time.Second
+
 func dialTCP(ctx context.Context, address string) (net.Conn, error) {
-	return (&net.Dialer{KeepAlive: 15 * time.Second}).DialContext(ctx, "tcp", address)
+	return (&net.Dialer{KeepAlive: 15 * time.Second, Timeout: connectTimeout}).DialContext(ctx, "tcp", address)
 }
 
 // secure speaks TLS over c. Only HTTP/1.1 is offered, because the Upgrade exists there only.
