@@ -28,8 +28,12 @@ const (
 	trailerError     = "X-Gateway-Error"
 )
 
-// copyBuffer is how much of an answer is in hand at once.
-const copyBuffer = 64 << 10
+const (
+	// copyBuffer is how much of an answer is in hand at once.
+	copyBuffer = 128 << 10
+	// passesThrough is from what size on a write does not wait in the HTTP server's buffers (4 KiB each).
+	passesThrough = 8 << 10
+)
 
 var copyBuffers = sync.Pool{New: func() any { b := make([]byte, copyBuffer); return &b }}
 
@@ -157,8 +161,8 @@ func header(h http.Header, r *service.Response) {
 	}
 }
 
-// copyBody copies with one buffer and hands on at once what is less than a buffer full: then the member had no more at hand. What
-// completes the answer needs no push: its end follows at once.
+// copyBody copies with one buffer and hands everything on at once: what is large goes by itself, what is small is pushed, unless it
+// completes the answer, whose end follows at once.
 func copyBody(w *echo.Response, r *service.Response) error {
 	buffer := copyBuffers.Get().(*[]byte)
 	defer copyBuffers.Put(buffer)
@@ -168,7 +172,7 @@ func copyBody(w *echo.Response, r *service.Response) error {
 			if _, e := w.Write((*buffer)[:n]); e != nil {
 				return gateway.Wrap(gateway.CodeClientGone, e, "The caller went away.")
 			}
-			if n < len(*buffer) && err == nil && w.Size != r.Length {
+			if n < passesThrough && err == nil && w.Size != r.Length {
 				w.Flush()
 			}
 		}

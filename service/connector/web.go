@@ -220,8 +220,8 @@ func validHeaderValue(value string) bool {
 	return !strings.ContainsFunc(value, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f })
 }
 
-// webBuffers holds the buffers of answers on their way, each as large as a frame of the tunnel.
-var webBuffers = sync.Pool{New: func() any { b := make([]byte, 256<<10); return &b }}
+// webBuffers holds the buffers of answers on their way.
+var webBuffers = sync.Pool{New: func() any { b := make([]byte, 128<<10); return &b }}
 
 // stream copies the body as it comes. The output decides when it goes out.
 func (w *web) stream(body io.Reader, out gateway.Output) error {
