@@ -241,7 +241,7 @@ func (r *running) follow() (again bool) {
 		}
 		r.record.Attempts++
 		r.record.MemberID = m.ID
-		answer, err := r.attempt(r.ctx, m.ID, r.task)
+		answer, err := r.attempt(m.ID)
 		if err == nil {
 			r.response, r.err, r.full = r.respond(r.ctx, r.cancel, m, answer, r.record), nil, false
 			return false
@@ -262,7 +262,8 @@ func (r *running) follow() (again bool) {
 	return len(r.tried) > before
 }
 
-// stillWanted looks whether the member was disabled, drained or removed since the plan was drawn; attempts before this one take time.
+// stillWanted looks whether the member was disabled, drained or removed since the plan was drawn: attempts before this one take time, and
+// it is asked again when the request is counted in flight, so that none leaves after the call that disables a member has returned.
 func (r *running) stillWanted(member gateway.ID) bool {
 	now, err := r.directory.get(r.ctx, r.state.Cluster.ID)
 	if err != nil || now == r.state {
@@ -285,15 +286,15 @@ func (r *running) refusedUntried() error {
 
 // attempt sends the task to one member and waits until its answer is certain to have begun: a small answer is taken in whole, of a
 // large one the first bytes. Until then a reading request can still go to another member.
-func (d *Dispatcher) attempt(ctx context.Context, member gateway.ID, task *gateway.Task) (*gateway.Answer, error) {
-	answer, err := d.Tunnels.Send(ctx, member, task)
+func (r *running) attempt(member gateway.ID) (*gateway.Answer, error) {
+	answer, err := r.Tunnels.Send(r.ctx, member, r.task, func() bool { return r.stillWanted(member) })
 	if err != nil {
 		return nil, err
 	}
 	if err := secure(answer); err != nil {
 		answer.Body.Close()
 		phase := gateway.PhaseStarted
-		if task.ReadOnly {
+		if r.task.ReadOnly {
 			phase = gateway.PhaseNotSent
 		}
 		return nil, &gateway.AttemptError{Phase: phase, Err: gateway.AsError(err)}

@@ -177,6 +177,27 @@ func TestAChangeOfAMemberHoldsFromTheNextRequestOn(t *testing.T) {
 	}
 }
 
+// From the instant at which the call that disables a member returns, no request leaves for it that was not in flight before.
+func TestADispatchPlannedBeforeTheMemberWasDisabledDoesNotLeave(t *testing.T) {
+	w := newWorld(t)
+	ctx := context.Background()
+	cluster, members, source := w.cluster(t, 2)
+	disabled := gateway.MemberDisabled
+	w.tunnels.counted = func(m gateway.ID) {
+		if m == members[0] {
+			must(t, w.Members.Update(ctx, w.admin, cluster, m, MemberPatch{State: &disabled}))
+		}
+	}
+	response, err := w.Dispatcher.Dispatch(ctx, w.admin, query(cluster, source, false))
+	if err != nil {
+		t.Fatal(err)
+	}
+	response.Body.Close()
+	if sent := w.tunnels.sentTo(); !slices.Equal(sent, members[1:]) {
+		t.Errorf("sent to %v", sent)
+	}
+}
+
 func must(t *testing.T, err error) {
 	t.Helper()
 	if err != nil {

@@ -99,6 +99,8 @@ type scripted struct {
 	sent     []gateway.ID
 	told     []gateway.MemberSettings
 	cut      []gateway.ID
+	// counted, if set, is called when a request is counted in flight and not sent yet.
+	counted func(gateway.ID)
 }
 
 func (s *scripted) online(m gateway.ID) {
@@ -126,7 +128,13 @@ func (s *scripted) Presence(m gateway.ID) gateway.Presence {
 	return s.presence[m]
 }
 
-func (s *scripted) Send(_ context.Context, m gateway.ID, task *gateway.Task) (*gateway.Answer, error) {
+func (s *scripted) Send(_ context.Context, m gateway.ID, task *gateway.Task, wanted func() bool) (*gateway.Answer, error) {
+	if s.counted != nil {
+		s.counted(m)
+	}
+	if !wanted() {
+		return nil, &gateway.AttemptError{Phase: gateway.PhaseRefused, Err: gateway.Errorf(gateway.CodeDisabled, "scripted")}
+	}
 	s.mu.Lock()
 	s.sent = append(s.sent, m)
 	with := s.answers[m]

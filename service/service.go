@@ -15,8 +15,9 @@ import (
 type Tunnels interface {
 	// Presence never blocks; an unknown member is offline.
 	Presence(member gateway.ID) gateway.Presence
-	// Send hands a task to a member. Its error is an *gateway.AttemptError.
-	Send(ctx context.Context, member gateway.ID, task *gateway.Task) (*gateway.Answer, error)
+	// Send hands a task to a member. Its error is an *gateway.AttemptError. It counts the request in flight first and then sends it only if
+	// wanted says so.
+	Send(ctx context.Context, member gateway.ID, task *gateway.Task, wanted func() bool) (*gateway.Answer, error)
 	// Configure tells a member its settings, if it is connected.
 	Configure(member gateway.ID, s gateway.MemberSettings)
 	// Disconnect closes a member's tunnels; the reason is for its log.

@@ -71,7 +71,7 @@ func TestLastTunnelGoneIsOffline(t *testing.T) {
 	}
 	_, err := w.send(read("x"))
 	phase(t, err, gateway.PhaseNotSent, gateway.CodeUnreachable)
-	_, err = w.reg.Send(context.Background(), "unknown", read("x"))
+	_, err = w.reg.Send(context.Background(), "unknown", read("x"), nil)
 	phase(t, err, gateway.PhaseNotSent, gateway.CodeUnreachable)
 	w.idle()
 }

@@ -170,7 +170,7 @@ func write(text string) *gateway.Task {
 }
 
 func (w *world) send(task *gateway.Task) (*gateway.Answer, error) {
-	return w.reg.Send(context.Background(), memberID, task)
+	return w.reg.Send(context.Background(), memberID, task, nil)
 }
 
 func (w *world) idle() {

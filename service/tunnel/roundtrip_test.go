@@ -225,10 +225,10 @@ func TestCancellationReachesTheMember(t *testing.T) {
 					<-started
 					cancel()
 				}()
-				_, err := w.reg.Send(ctx, memberID, read(text))
+				_, err := w.reg.Send(ctx, memberID, read(text), nil)
 				phase(t, err, gateway.PhaseStarted, gateway.CodeUnavailable)
 			} else {
-				answer, err := w.reg.Send(ctx, memberID, read(text))
+				answer, err := w.reg.Send(ctx, memberID, read(text), nil)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -286,7 +286,7 @@ func TestRandomEndsLeaveNothingInFlight(t *testing.T) {
 			defer cancel()
 			task := read(texts[i%len(texts)])
 			task.ReadOnly = i%3 != 0
-			answer, err := w.reg.Send(ctx, memberID, task)
+			answer, err := w.reg.Send(ctx, memberID, task, nil)
 			if err != nil {
 				return
 			}

@@ -31,13 +31,20 @@ var (
 //	PhaseStarted   the tunnel broke or the time ran out after the member may have started (CodeOutcomeUnknown if it may write)
 //	PhaseAnswered  the member reports a failure
 //
+// wanted, if given, is asked once the request is counted in flight, and nothing is sent when it says no (PhaseRefused, CodeDisabled): so
+// from the moment at which a change of mind is visible to it, no request leaves that was not in flight before.
+//
 // The answer's Body must be closed. ctx governs the whole answer, not only its beginning. A task without a time-out is bounded by ctx alone.
-func (r *Registry) Send(ctx context.Context, id gateway.ID, task *gateway.Task) (*gateway.Answer, error) {
+func (r *Registry) Send(ctx context.Context, id gateway.ID, task *gateway.Task, wanted func() bool) (*gateway.Answer, error) {
 	m := r.find(id)
 	if m == nil {
 		return nil, unreachable(nil)
 	}
 	m.inFlight.Add(1)
+	if wanted != nil && !wanted() {
+		m.inFlight.Add(-1)
+		return nil, &gateway.AttemptError{Phase: gateway.PhaseRefused, Err: gateway.Errorf(gateway.CodeDisabled, "The gateway member takes no requests any more.")}
+	}
 	began := r.clock()
 	l := m.pick(began, nil)
 	answer, failure := m.try(ctx, l, task)
