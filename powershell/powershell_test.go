@@ -10,12 +10,14 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"math/big"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -82,18 +84,39 @@ func pwsh(t *testing.T, env []string, command string) string {
 	return out.String()
 }
 
-// build makes the service's binary.
+// build makes the service's binary, once for all tests.
 func build(t *testing.T) string {
 	t.Helper()
 	_, err := exec.LookPath("pwsh")
 	need(t, "pwsh", err)
-	path := filepath.Join(t.TempDir(), "comporta")
-	cmd := exec.Command("go", "build", "-buildvcs=false", "-o", path, "./cmd/comporta")
-	cmd.Dir = ".."
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("the service does not build: %v\n%s", err, out)
+	if err := built(); err != nil {
+		t.Fatal(err)
 	}
-	return path
+	return binary
+}
+
+var (
+	// binary is where build puts it; TestMain takes it away.
+	binary string
+	built  = sync.OnceValue(func() error {
+		cmd := exec.Command("go", "build", "-buildvcs=false", "-o", binary, "./cmd/comporta")
+		cmd.Dir = ".."
+		if out, err := cmd.CombinedOutput(); err != nil {
+			return fmt.Errorf("the service does not build: %w\n%s", err, out)
+		}
+		return nil
+	})
+)
+
+func TestMain(m *testing.M) {
+	dir, err := os.MkdirTemp("", "comporta-powershell")
+	if err != nil {
+		panic(err)
+	}
+	binary = filepath.Join(dir, "comporta")
+	code := m.Run()
+	_ = os.RemoveAll(dir)
+	os.Exit(code)
 }
 
 // postgres says where the PostgreSQL of the tests is; "" when there is none and none is required.
@@ -152,34 +175,37 @@ func TestExampleInREADME(t *testing.T) {
 	}
 }
 
-// What PowerShell encrypts, members open.
+// What PowerShell encrypts, members open: keys of three sizes, names and passwords of all kinds, and nothing at all.
 func TestEnvelopesOpen(t *testing.T) {
 	want := map[string]string{"username": "Zoë\\Ünal", "password": "pä\"ss\\wörd ✓ 漢字 🔑 <&>'"}
+	script := "Import-Module ./Comporta/Comporta.psd1\n& (Get-Module Comporta) {\n"
+	var keys []*rsa.PrivateKey
 	for _, bits := range []int{2048, 3072, 4096} {
 		key, err := rsa.GenerateKey(rand.Reader, bits)
 		if err != nil {
 			t.Fatal(err)
 		}
-		modulus, exponent := base64.StdEncoding.EncodeToString(key.N.Bytes()), base64.StdEncoding.EncodeToString(big.NewInt(int64(key.E)).Bytes())
-		out := pwsh(t, []string{"TEST_NAME=" + want["username"], "TEST_PASSWORD=" + want["password"]}, `Import-Module ./Comporta/Comporta.psd1
-			& (Get-Module Comporta) { Protect-GatewayCredential ([ordered] @{ username = $env:TEST_NAME; password = $env:TEST_PASSWORD }) '`+modulus+`' '`+exponent+`' }
-			& (Get-Module Comporta) { Protect-GatewayCredential ([ordered] @{}) '`+modulus+`' '`+exponent+`' }`)
-		envelopes := strings.Fields(out)
-		if len(envelopes) != 2 {
-			t.Fatalf("%d bits: %s", bits, out)
+		keys = append(keys, key)
+		for _, pairs := range []string{"[ordered] @{ username = $env:TEST_NAME; password = $env:TEST_PASSWORD }", "[ordered] @{}"} {
+			script += fmt.Sprintf("Protect-GatewayCredential (%s) '%s' '%s'\n", pairs, base64.StdEncoding.EncodeToString(key.N.Bytes()),
+				base64.StdEncoding.EncodeToString(big.NewInt(int64(key.E)).Bytes()))
 		}
-		for i, expected := range []map[string]string{want, {}} {
-			if err := credential.CheckForm(bits/8, envelopes[i]); err != nil {
+	}
+	out := pwsh(t, []string{"TEST_NAME=" + want["username"], "TEST_PASSWORD=" + want["password"]}, script+"}")
+	envelopes := strings.Fields(out)
+	if len(envelopes) != 2*len(keys) {
+		t.Fatalf("got %s", out)
+	}
+	for i, key := range keys {
+		bits := key.N.BitLen()
+		for j, expected := range []map[string]string{want, {}} {
+			envelope := envelopes[2*i+j]
+			if err := credential.CheckForm(bits/8, envelope); err != nil {
 				t.Errorf("%d bits: %v", bits, err)
 			}
-			got, err := credential.Open(key, envelopes[i])
-			if err != nil || len(got) != len(expected) {
-				t.Fatalf("%d bits: %v", bits, err)
-			}
-			for name, value := range expected {
-				if got[name] != value {
-					t.Errorf("%d bits: %s came out as %q", bits, name, got[name])
-				}
+			got, err := credential.Open(key, envelope)
+			if err != nil || !maps.Equal(got, expected) {
+				t.Errorf("%d bits: %v, %v", bits, got, err)
 			}
 		}
 	}

@@ -191,18 +191,30 @@ Describe 'Windows PowerShell 5.1' {
 }
 
 Describe 'Compatibility modules' {
+    BeforeAll {
+        # Invoke-Elsewhere runs a script in a session of its own, which has nothing imported and the folder on its PSModulePath.
+        function Invoke-Elsewhere([string] $Script) {
+            $path, $shell = $env:PSModulePath, [powershell]::Create([initialsessionstate]::CreateDefault())
+            try {
+                $env:PSModulePath = (Resolve-Path (Join-Path $root 'Compatibility')).Path + [System.IO.Path]::PathSeparator + $path
+                $shell.AddScript($Script).Invoke() | ForEach-Object { "$_" }
+            } finally {
+                $env:PSModulePath = $path
+                $shell.Dispose()
+            }
+        }
+    }
+
     It 'works for scripts that import <_>, when the folder is on PSModulePath' -ForEach 'DataGateway', 'DataGateway.Profile', 'OnPremisesDataGatewayHAMgmt' {
-        $folder = Join-Path $root 'Compatibility'
-        $script = "`$env:PSModulePath = '$folder' + [System.IO.Path]::PathSeparator + `$env:PSModulePath; Import-Module $_ -MinimumVersion 3000.15; (Get-Command -Module $_).Name; try { Get-DataGatewayCluster } catch { `$_.FullyQualifiedErrorId }"
-        $output = pwsh -NoProfile -NonInteractive -Command $script
+        $output = Invoke-Elsewhere "Import-Module $_ -MinimumVersion 3000.15; (Get-Command -Module $_).Name; try { Get-DataGatewayCluster } catch { `$_.FullyQualifiedErrorId }"
         $output | Should -Contain 'NotConnected,Get-DataGatewayCluster'
         $expected = @{ 'DataGateway' = 'Get-DataGatewayClusterStatus'; 'DataGateway.Profile' = 'Connect-DataGatewayServiceAccount'; 'OnPremisesDataGatewayHAMgmt' = 'Login-OnPremisesDataGateway' }
         $output | Should -Contain $expected[$_]
     }
 
     It 'shares one connection between the two of them, and loads them by themselves' {
-        $folder = Join-Path $root 'Compatibility'
-        $script = "`$env:PSModulePath = '$folder' + [System.IO.Path]::PathSeparator + `$env:PSModulePath; Import-Module DataGateway.Profile; Import-Module DataGateway; @(Get-Module Comporta -All).Count; (Get-Command Login-DataGateway).ReferencedCommand.Name"
-        pwsh -NoProfile -NonInteractive -Command $script | Should -Be '1', 'Connect-DataGatewayServiceAccount'
+        Invoke-Elsewhere 'Import-Module DataGateway.Profile; Import-Module DataGateway; @(Get-Module Comporta -All).Count; (Get-Command Login-DataGateway).ReferencedCommand.Name' |
+            Should -Be '1', 'Connect-DataGatewayServiceAccount'
+        Invoke-Elsewhere 'try { Get-DataGatewayClusterStatus -Id ([guid]::NewGuid()) } catch { $_.FullyQualifiedErrorId }' | Should -Be 'NotConnected,Get-DataGatewayClusterStatus'
     }
 }
