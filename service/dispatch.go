@@ -196,17 +196,30 @@ type running struct {
 type failedTry struct {
 	member gateway.ID
 	at     time.Time
+	reason routing.Reason
+	// unsent: the member gave no sign in time, or what came of it broke.
+	unsent bool
 }
 
-// mayTry lets a member have one attempt, and one more when it went and came back meanwhile.
-func (r *running) mayTry(member gateway.ID) bool {
-	times, last := 0, time.Time{}
+func (r *running) note(member gateway.ID, err error) {
+	f := failedTry{member: member, at: r.Now(), reason: routing.Offline}
+	var attempt *gateway.AttemptError
+	if errors.As(err, &attempt) {
+		f.reason, f.unsent = routing.ReasonOf(attempt.Err), attempt.Phase == gateway.PhaseNotSent
+	}
+	r.tried = append(r.tried, f)
+}
+
+// mayTry lets a member have one attempt. When nobody else is left it gets one more if it went and came back meanwhile, or if it only gave
+// no sign in time: a machine that stands still for two seconds has not gone. Otherwise the reason is that of the last attempt.
+func (r *running) mayTry(member gateway.ID) (bool, routing.Reason) {
+	times, last := 0, failedTry{}
 	for _, f := range r.tried {
 		if f.member == member {
-			times, last = times+1, f.at
+			times, last = times+1, f
 		}
 	}
-	return times == 0 || times == 1 && r.Tunnels.Presence(member).Since.After(last)
+	return times == 0 || times == 1 && (last.unsent || r.Tunnels.Presence(member).Since.After(last.at)), last.reason
 }
 
 func (r *running) result() (*Response, error) {
@@ -231,8 +244,8 @@ func (r *running) follow() (again bool) {
 	before := len(r.tried)
 	for _, i := range plan.route.Order {
 		m := &r.state.Members[i]
-		if !r.mayTry(m.ID) {
-			plan.route.Refused(i, routing.Offline)
+		if may, reason := r.mayTry(m.ID); !may {
+			plan.route.Refused(i, reason)
 			continue
 		}
 		if !r.stillWanted(m.ID) {
@@ -250,7 +263,7 @@ func (r *running) follow() (again bool) {
 			r.full = false
 			return false
 		}
-		r.tried = append(r.tried, failedTry{m.ID, r.Now()})
+		r.note(m.ID, err)
 	}
 	if before > 0 && len(r.tried) == before {
 		return false // nobody new: what was found out before stands

@@ -86,3 +86,20 @@ func TestAMemberThatCameBackIsAskedOnceMore(t *testing.T) {
 		t.Errorf("%d attempts", len(sent))
 	}
 }
+
+// When every member was silent, each is asked a second time: they may only have been slow.
+func TestSilentMembersAreAskedTwice(t *testing.T) {
+	for _, readOnly := range []bool{true, false} {
+		w := newWorld(t)
+		cluster, members, source := w.cluster(t, 2)
+		for _, m := range members {
+			w.tunnels.answer(m, failing(gateway.PhaseNotSent, gateway.CodeUnreachable))
+		}
+		if _, err := w.Dispatcher.Dispatch(context.Background(), w.admin, query(cluster, source, readOnly)); !gateway.IsCode(err, gateway.CodeUnreachable) {
+			t.Errorf("got %v", err)
+		}
+		if sent := w.tunnels.sentTo(); len(sent) != 4 {
+			t.Errorf("%d attempts", len(sent))
+		}
+	}
+}
