@@ -19,20 +19,31 @@ import (
 // impostor is a member with a good key and a bad mind: handler answers tasks, its control stream behaves unless control is set.
 func (w *world) impostor(task, control http.HandlerFunc) {
 	w.t.Helper()
+	paths := map[string]http.HandlerFunc{taskPath: task}
+	if control != nil {
+		paths[controlPath] = control
+	}
+	w.impostorPaths(paths)
+}
+
+// impostorPaths answers on these paths, and behaves on the control stream unless that is one of them.
+func (w *world) impostorPaths(paths map[string]http.HandlerFunc) {
+	w.t.Helper()
 	tun, err := w.dialer(0).Dial(context.Background())
 	if err != nil {
 		w.t.Fatal(err)
 	}
 	mux := http.NewServeMux()
-	mux.HandleFunc(taskPath, task)
-	if control == nil {
-		control = func(rw http.ResponseWriter, req *http.Request) {
+	if paths[controlPath] == nil {
+		mux.HandleFunc(controlPath, func(rw http.ResponseWriter, req *http.Request) {
 			_, _ = io.WriteString(rw, "{}\n")
 			_ = http.NewResponseController(rw).Flush()
 			<-req.Context().Done()
-		}
+		})
 	}
-	mux.HandleFunc(controlPath, control)
+	for path, handler := range paths {
+		mux.HandleFunc(path, handler)
+	}
 	tun.server.Handler = mux
 	done := make(chan struct{})
 	go func() {
