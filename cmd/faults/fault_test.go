@@ -168,8 +168,8 @@ func startOther(w *world, t *traffic) error {
 // noticedLost waits until the service knows that the first member is gone: until then it seems to be there.
 func noticedLost(w *world, _ *traffic) error {
 	return until("the service sees the loss", func() bool {
-		now, err := w.statuses()
-		return err == nil && now[w.members[0].name] != "Live"
+		now, err := w.standings()
+		return err == nil && !now[w.members[0].name].well()
 	})
 }
 

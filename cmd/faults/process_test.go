@@ -15,8 +15,9 @@ import (
 
 // process is one running comporta.
 type process struct {
-	cmd   *exec.Cmd
-	ended chan struct{}
+	cmd     *exec.Cmd
+	started time.Time
+	ended   chan struct{}
 
 	mu   sync.Mutex
 	text []byte
@@ -37,6 +38,7 @@ func launch(ns *namespace, env []string, args ...string) (*process, error) {
 	if err := p.cmd.Start(); err != nil {
 		return nil, err
 	}
+	p.started = time.Now()
 	go func() {
 		_ = p.cmd.Wait()
 		close(p.ended)

@@ -28,6 +28,8 @@ import (
 type world struct {
 	dir     string
 	data    string // the service's folder; with a network a small file system, which can be filled
+	flags   []string
+	metrics string // where the service's figures are, when its flags ask for them
 	net     *network
 	db      *database
 	service *process
@@ -48,32 +50,43 @@ const dataSize = "48m"
 
 // newWorld makes a world in which all is well. network may be nil: then everything is on loopback, and faults of the network cannot be had.
 func newWorld(network *network, db *database) (*world, error) {
-	dir, err := os.MkdirTemp("", "comporta-world-")
+	w, err := newService(network, db)
 	if err != nil {
 		return nil, err
 	}
-	w := &world{dir: dir, data: filepath.Join(dir, "data"), net: network, db: db, address: "127.0.0.1:0", adminID: uuid.NewString(),
-		client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 32, Proxy: nil}, Timeout: 2 * time.Minute}}
-	if err := w.build(); err != nil {
+	if err := w.populate(); err != nil {
 		w.close()
 		return nil, err
 	}
 	return w, nil
 }
 
-func (w *world) build() error {
-	if err := os.Mkdir(w.data, 0o700); err != nil {
+// newService makes a world without members. flags are more of the service's.
+func newService(network *network, db *database, flags ...string) (*world, error) {
+	dir, err := os.MkdirTemp("", "comporta-world-")
+	if err != nil {
+		return nil, err
+	}
+	w := &world{dir: dir, data: filepath.Join(dir, "data"), flags: flags, net: network, db: db, address: "127.0.0.1:0", adminID: uuid.NewString(),
+		client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 32, Proxy: nil}, Timeout: 2 * time.Minute}}
+	if err := all(w.disk, w.serve); err != nil {
+		w.close()
+		return nil, err
+	}
+	return w, nil
+}
+
+// disk makes the service's folder, and in it a small file system where there may be one.
+func (w *world) disk() error {
+	if err := os.Mkdir(w.data, 0o700); err != nil || w.net == nil {
 		return err
 	}
-	if w.net != nil {
-		w.address = net.JoinHostPort(w.net.service.String(), "0")
-		if err := unix.Mount("tmpfs", w.data, "tmpfs", 0, "size="+dataSize); err != nil {
-			return err
-		}
-	}
-	if err := w.serve(); err != nil {
-		return err
-	}
+	w.address = net.JoinHostPort(w.net.service.String(), "0")
+	return unix.Mount("tmpfs", w.data, "tmpfs", 0, "size="+dataSize)
+}
+
+// populate makes the cluster with its two members and the data source.
+func (w *world) populate() error {
 	for _, name := range []string{"one", "two"} {
 		m, err := w.newMember(name)
 		if err != nil {
@@ -103,11 +116,14 @@ func (w *world) close() {
 // serve starts the service and logs in.
 func (w *world) serve() (err error) {
 	w.service, err = launch(nil, []string{"COMPORTA_ADMIN_ID=" + w.adminID, "COMPORTA_ADMIN_SECRET=" + adminSecret},
-		"serve", "--listen", w.address, "--data", w.data, "--allow-insecure-http", "--token-lifetime", "24h", "--shutdown-timeout", "20s")
+		append([]string{"serve", "--listen", w.address, "--data", w.data, "--allow-insecure-http", "--token-lifetime", "24h", "--shutdown-timeout", "20s"}, w.flags...)...)
 	if err != nil {
 		return err
 	}
 	address, err := w.service.expect(`listening on (\S+)`)
+	if err == nil && len(w.flags) > 0 {
+		w.metrics, err = w.service.expect(`serving metrics" address=(\S+)`)
+	}
 	if err != nil || w.url != "" { // callers read the address while the service starts again; it is the same then
 		return errors.Join(err, w.login())
 	}
@@ -197,29 +213,38 @@ func (w *world) register() error {
 	return err
 }
 
-// statuses are the members' by name.
-func (w *world) statuses() (map[string]string, error) {
-	var list struct {
-		Value []struct{ Name, Status string }
-	}
+// standing is a member as the service sees it. The limit is the one that the machine reports.
+type standing struct {
+	Name, Status string
+	Limit        int `json:"concurrentOperationLimit"`
+}
+
+// usualLimit is the concurrency limit of a member that nobody changed.
+const usualLimit = 40
+
+func (s standing) well() bool { return s.Status == "Live" && s.Limit == usualLimit }
+
+// standings are the members by name.
+func (w *world) standings() (map[string]standing, error) {
+	var list struct{ Value []standing }
 	if err := w.call("GET", "/memberGateways", nil, &list); err != nil {
 		return nil, err
 	}
-	byName := map[string]string{}
+	byName := map[string]standing{}
 	for _, m := range list.Value {
-		byName[m.Name] = m.Status
+		byName[m.Name] = m
 	}
 	return byName, nil
 }
 
-// live waits until the service sees every member.
+// live waits until every member is there, as if nothing had happened.
 func (w *world) live() error {
 	var last any
-	err := until("all members are live", func() bool {
-		now, err := w.statuses()
+	err := until("all members are well", func() bool {
+		now, err := w.standings()
 		last = errors.Join(err, fmt.Errorf("%v", now))
 		for _, m := range w.members {
-			if err != nil || now[m.name] != "Live" {
+			if err != nil || !now[m.name].well() {
 				return false
 			}
 		}
