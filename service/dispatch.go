@@ -306,13 +306,21 @@ func (r *running) attempt(member gateway.ID) (*gateway.Answer, error) {
 	}
 	if err := secure(answer); err != nil {
 		answer.Body.Close()
-		phase := gateway.PhaseStarted
 		if r.task.ReadOnly {
-			phase = gateway.PhaseNotSent
+			return nil, &gateway.AttemptError{Phase: gateway.PhaseNotSent, Err: gateway.AsError(err)}
 		}
-		return nil, &gateway.AttemptError{Phase: phase, Err: gateway.AsError(err)}
+		return nil, &gateway.AttemptError{Phase: gateway.PhaseStarted, Err: lostOutcome(gateway.AsError(err))}
 	}
 	return answer, nil
+}
+
+// lostOutcome is what a caller hears of a write whose answer broke before any of it reached him: not that an answer broke, but that he has
+// to look.
+func lostOutcome(e *gateway.Error) *gateway.Error {
+	if e.Code != gateway.CodeBroken {
+		return e
+	}
+	return gateway.Wrap(gateway.CodeOutcomeUnknown, e, "The connection to the gateway member broke while its answer was on the way. The request ran once or not at all; look before you repeat it.")
 }
 
 // afterFailure decides what a failed attempt means: nil to move on along the plan, else what the caller gets.
