@@ -369,7 +369,8 @@ func (d *Dispatcher) respond(ctx context.Context, cancel context.CancelFunc, m *
 }
 
 func (d *Dispatcher) finish(record *gateway.DispatchRecord, outcome gateway.Code) {
-	record.ID, record.Duration, record.Outcome = d.NewID(), d.Now().Sub(record.At), string(outcome)
+	now := d.Now()
+	record.ID, record.Duration, record.Outcome = inOrder(d.NewID(), now), now.Sub(record.At), string(outcome)
 	d.history.Record(*record)
 	d.queues.freed(record.ClusterID)
 }

@@ -2,6 +2,7 @@ package service
 
 import (
 	"context"
+	"fmt"
 	"sync/atomic"
 	"time"
 
@@ -31,6 +32,16 @@ type History struct {
 func newHistory(c *core) *History {
 	return &History{core: c, records: make(chan gateway.DispatchRecord, historyQueue), samples: make(chan gateway.LoadSample, historyQueue),
 		crowded: make(chan struct{}, 1)}
+}
+
+// inOrder gives a random id the time for its first 48 bits, as version 7 of RFC 9562 does: rows that come in the order of their key cost
+// the database a fraction of rows that fall all over its index.
+func inOrder(id gateway.ID, at time.Time) gateway.ID {
+	if len(id) != 36 {
+		return id
+	}
+	milliseconds := fmt.Sprintf("%012x", uint64(at.UnixMilli())&(1<<48-1))
+	return gateway.ID(milliseconds[:8] + "-" + milliseconds[8:] + "-7" + string(id[15:]))
 }
 
 // Record takes a dispatch record in. It never blocks: when the database cannot keep up for long, records are dropped and counted.
