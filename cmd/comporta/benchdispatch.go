@@ -51,7 +51,7 @@ func (c *benchDispatchCmd) Run(ctx context.Context, p *process) error {
 	return errors.Join(err, r.close())
 }
 
-// ways starts everything that the three ways need.
+// ways starts everything that the ways need.
 func (c *benchDispatchCmd) ways(ctx context.Context, r *rig) ([]*way, error) {
 	between := r.list // the service
 	backend, err := r.start(ctx, nil, "listening on ", "bench", "backend")
@@ -59,6 +59,11 @@ func (c *benchDispatchCmd) ways(ctx context.Context, r *rig) ([]*way, error) {
 		return nil, err
 	}
 	proxy, err := r.start(ctx, nil, "listening on ", "bench", "proxy", backend)
+	if err != nil {
+		return nil, err
+	}
+	// A second one before the first has as many hops as a dispatch: service and member.
+	second, err := r.start(ctx, nil, "listening on ", "bench", "proxy", proxy)
 	if err != nil {
 		return nil, err
 	}
@@ -76,7 +81,8 @@ func (c *benchDispatchCmd) ways(ctx context.Context, r *rig) ([]*way, error) {
 	r.client.http.Timeout = 0
 	r.client.http.Transport.(*http.Transport).MaxIdleConnsPerHost = c.Workers
 	return []*way{{name: "straight to the backend", get: r.plainly(backend)},
-		{name: "plain reverse proxy", get: r.plainly(proxy), between: r.list[started-1 : started]},
+		{name: "plain reverse proxy", get: r.plainly(proxy), between: r.list[started-2 : started-1]},
+		{name: "two of them in a row", get: r.plainly(second), between: r.list[started-2 : started]},
 		{name: "dispatch", get: r.dispatch(cluster, source), between: append(between[:1:1], r.list[started:]...)}}, nil
 }
 
@@ -151,7 +157,7 @@ func (c *benchDispatchCmd) compare(ctx context.Context, p *process, ways []*way)
 	}
 	p.printf("1 KiB answers, %d at once, %d member(s), %d x %.1f s each\n%s\n", c.Workers, c.Members, benchRounds, c.Seconds/benchRounds, smallTable(ways))
 	p.printf("64 MiB answers, one at a time\n%s\n", largeTable(ways))
-	p.printf("CPU is that of the processes between client and backend: the proxy, or service and members.\n")
+	p.printf("CPU is that of the processes between client and backend: the proxies, or service and members. Two proxies have as many hops as a dispatch.\n")
 	return nil
 }
 
