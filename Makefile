@@ -6,4 +6,4 @@ generate: ; go generate ./openapi
 lint: ; golangci-lint run
 demo: ; go run ./cmd/comporta demo
 bench: build ; bin/comporta bench dispatch && bin/comporta bench api
-soak: ; COMPORTA_SOAK=$${COMPORTA_SOAK:-1h} COMPORTA_TEST_REQUIRE=postgres,netns go test -race -count=1 -timeout 0 -v -run "^TestSoak$$" ./cmd/faults
+soak: ; COMPORTA_SOAK=$${COMPORTA_SOAK:-1h} COMPORTA_TEST_REQUIRE=postgres,netns go test -race -count=1 -timeout 0 -v -run "^(TestSoak|TestR81.*)$$" ./cmd/faults

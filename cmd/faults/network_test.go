@@ -38,6 +38,7 @@ func makeNetwork() (*network, error) {
 		return nil, err
 	}
 	n := &network{block: freeBlock()}
+	made.network = n
 	n.service = n.address(1)
 	name := fmt.Sprintf("cw%d.0", os.Getpid())
 	if n.anchor, err = tun(name); err != nil {

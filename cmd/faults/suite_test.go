@@ -60,7 +60,7 @@ func (b *workbench) close() {
 	if made.server != nil {
 		made.server.close()
 	}
-	if made.network != nil {
+	if made.network != nil && made.network.anchor != nil {
 		made.network.anchor.Close()
 	}
 }
@@ -82,7 +82,6 @@ func ground(t testing.TB) (db *database, network *network, reason error) {
 	if reason != nil {
 		network = nil
 	}
-	made.network = network
 	return db, network, reason
 }
 
