@@ -432,3 +432,47 @@ func (w *world) together(pair [2]patch, value string) {
 	}
 	done.Wait()
 }
+
+// A role that was taken away stays away, also when somebody changes it at that very moment; a change never gives back what is gone.
+func TestARoleTakenAwayStaysAway(t *testing.T) {
+	onBothStores(t, func(t *testing.T, state persistence.Config) {
+		w := newWorldOn(t, state)
+		w.cluster = w.plantClusters(1, longAgo)[0].String()
+		source, who := w.plantSources(1, longAgo)[0].String(), w.as("colleague").adminID
+		w.notice()
+		for one, word := range map[string]string{"//v1/gateways/" + w.cluster: "ConnectionCreator", "//v1/connections/" + source: "User"} {
+			role, then := one+"/roleAssignments/"+who, map[string]string{"ConnectionCreator": "Admin", "User": "Owner"}[word]
+			for range 30 {
+				w.must(201, "POST", one+"/roleAssignments", map[string]any{"principal": map[string]any{"id": who, "type": "ServicePrincipal"}, "role": word}, nil)
+				var done sync.WaitGroup
+				done.Add(2)
+				go func() { defer done.Done(); w.send("PATCH", role, map[string]any{"role": then}) }()
+				go func() { defer done.Done(); w.send("DELETE", role, nil) }()
+				done.Wait()
+				w.must(404, "GET", role, nil, nil)
+			}
+		}
+	})
+}
+
+// A role that changes keeps its place in the list, so that a reader of pages meets it once.
+func TestAChangedRoleKeepsItsPlace(t *testing.T) {
+	w := newWorld(t)
+	w.cluster = w.plantClusters(1, longAgo)[0].String()
+	source := w.plantSources(1, longAgo)[0].String()
+	w.notice()
+	for list, words := range map[string][2]string{"//v1/gateways/" + w.cluster: {"ConnectionCreator", "Admin"}, "//v1/connections/" + source: {"User", "Owner"}} {
+		list += "/roleAssignments"
+		var who []string
+		for range 3 {
+			who = append(who, w.as("colleague").adminID)
+			w.must(201, "POST", list, map[string]any{"principal": map[string]any{"id": who[len(who)-1], "type": "ServicePrincipal"}, "role": words[0]}, nil)
+		}
+		before := whole(list)(w)
+		w.must(200, "PATCH", list+"/"+who[0], map[string]any{"role": words[1]}, nil)
+		w.must(201, "POST", list, map[string]any{"principal": map[string]any{"id": who[1], "type": "ServicePrincipal"}, "role": words[1]}, nil)
+		if after := whole(list)(w); !slices.Equal(before, after) {
+			t.Errorf("%s was %v and became %v", list, before, after)
+		}
+	}
+}

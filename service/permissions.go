@@ -35,6 +35,33 @@ func (s *Clusters) PutPermission(ctx context.Context, caller *gateway.Caller, p 
 	})
 }
 
+// ChangeRole changes the role that a principal has on a cluster; a creator's allowed types stay. CodeNotFound when it has none: what was
+// taken away meanwhile does not come back.
+func (s *Clusters) ChangeRole(ctx context.Context, caller *gateway.Caller, cluster, principal gateway.ID, role gateway.ClusterRole) error {
+	return s.changed(ctx, cluster, func(tx persistence.Tx) error {
+		before, err := permissionOf(ctx, tx, cluster, principal)
+		if err != nil {
+			return err
+		}
+		if before == nil {
+			return noPermission(principal)
+		}
+		after := *before
+		if after.Role = role; role == gateway.ClusterAdmin {
+			after.AllowedTypes = nil
+		}
+		if err := tx.PutPermission(ctx, after); err != nil {
+			return err
+		}
+		return s.audit(ctx, tx, caller, change{action: "permission.put", kind: "permission", id: principal, cluster: cluster,
+			before: auditPermission{before.Role, before.AllowedTypes}, after: auditPermission{after.Role, after.AllowedTypes}})
+	})
+}
+
+func noPermission(principal gateway.ID) *gateway.Error {
+	return gateway.Errorf(gateway.CodeNotFound, "This principal has no role on the cluster.").About(principal)
+}
+
 // DeletePermission takes a principal's role on a cluster away.
 func (s *Clusters) DeletePermission(ctx context.Context, caller *gateway.Caller, cluster, principal gateway.ID) error {
 	return s.changed(ctx, cluster, func(tx persistence.Tx) error {
@@ -43,7 +70,7 @@ func (s *Clusters) DeletePermission(ctx context.Context, caller *gateway.Caller,
 			return err
 		}
 		if before == nil {
-			return gateway.Errorf(gateway.CodeNotFound, "This principal has no role on the cluster.").About(principal)
+			return noPermission(principal)
 		}
 		if err := tx.DeletePermission(ctx, cluster, principal); err != nil {
 			return err

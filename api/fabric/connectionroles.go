@@ -158,12 +158,11 @@ func (h *Handlers) UpdateConnectionRole(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	now, err := h.userOfPath(c)
+	principal, err := rest.ID(c, "principal")
 	if err != nil {
 		return err
 	}
-	n := service.NewDataSourceUser{PrincipalID: now.PrincipalID, Role: role, Right: now.Right}
-	if err := h.Service.DataSources.PutUser(c.Request().Context(), rest.Caller(c), cluster, id, n); err != nil {
+	if err := h.Service.DataSources.ChangeUserRole(c.Request().Context(), rest.Caller(c), cluster, id, principal, role); err != nil {
 		return err
 	}
 	return h.GetConnectionRole(c)

@@ -203,15 +203,7 @@ func (h *Handlers) UpdateGatewayRole(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	now, err := h.permission(c, id, principal)
-	if err != nil {
-		return err
-	}
-	p := now.Permission
-	if p.Role = gateway.ClusterRole(role); p.Role == gateway.ClusterAdmin {
-		p.AllowedTypes = nil
-	}
-	if err := h.Service.Clusters.PutPermission(c.Request().Context(), rest.Caller(c), p); err != nil {
+	if err := h.Service.Clusters.ChangeRole(c.Request().Context(), rest.Caller(c), id, principal, gateway.ClusterRole(role)); err != nil {
 		return err
 	}
 	return h.GetGatewayRole(c)
