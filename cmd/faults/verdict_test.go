@@ -14,6 +14,9 @@ import (
 // slack is what a request may take longer than its bound because the machine has other things to do.
 const slack = 4 * time.Second
 
+// enoughTime is how long a fault must last for something to be served meanwhile in any case: those who wait for a lost member move on after 2 s.
+const enoughTime = 4 * time.Second
+
 // neverRan are the failures after which a write has certainly not run, so that a caller may send it again without looking.
 var neverRan = []string{
 	string(gateway.CodeUnreachable), string(gateway.CodeDisabled), string(gateway.CodeDraining), string(gateway.CodeConcurrencyLimit),
@@ -42,7 +45,7 @@ func (f *fault) verdict(requests []request, executed map[int64]int, writes bool)
 			complain("%s took %v, more than %v and %v: %s", &r, r.took.Round(time.Millisecond), bound, slack, r.failure)
 		}
 	}
-	if served == 0 && !f.outage {
+	if served == 0 && !f.outage && f.hold >= enoughTime {
 		complain("nothing was served while the fault lasted")
 	}
 	return problems
