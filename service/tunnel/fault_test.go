@@ -179,7 +179,7 @@ func TestWriteIsNotSentBeforeAdmission(t *testing.T) {
 	<-asked
 	decide <- struct{}{} // too late: the member admits, but the body never comes
 
-	wait(t, "the tunnel to be trusted again", func() bool { return w.reg.find(memberID).pick(w.reg.clock(), nil) != nil })
+	wait(t, "the tunnel to be trusted again", func() bool { return w.reg.find(memberID).pick(w.reg.clock(), nil, false) != nil })
 	go func() {
 		<-asked
 		p.cut()

@@ -334,3 +334,38 @@ func BenchmarkTaskCode(b *testing.B) {
 		}
 	}
 }
+
+// Small reads share a lane as long as it is not busy, and keep clear of a tunnel that carries a stream.
+func TestSmallReadsKeepTogether(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, newAgent(func(ctx context.Context, task *gateway.Task, out gateway.Output) (gateway.Summary, error) {
+		if task.Query.Text == "last" {
+			return beginAndHang(ctx, task, out)
+		}
+		return echo(ctx, task, out)
+	}), nil)
+	w.serve(w.dialer(0))
+	w.serve(w.dialer(1))
+	buffer := make([]byte, 1<<10)
+	carried := func() (list []uint32) {
+		for range 20 {
+			fetch(t, w, read("x"), buffer)
+		}
+		for _, l := range *w.reg.find(memberID).usable.Load() {
+			list = append(list, l.lane.Load().last)
+		}
+		return list
+	}
+	if got := carried(); got[0] != 20 || got[1] != 0 {
+		t.Errorf("the lanes carried %v", got)
+	}
+	lasting, err := w.send(read("last"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := carried(); got[0] != 21 || got[1] != 20 {
+		t.Errorf("beside a stream the lanes carried %v", got)
+	}
+	lasting.Body.Close()
+	w.idle()
+}

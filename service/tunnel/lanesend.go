@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"comporta/service/gateway"
@@ -17,6 +18,9 @@ import (
 type lane struct {
 	link *link
 	out  *outbox
+
+	// waiting is how many calls there are.
+	waiting atomic.Int32
 
 	mu    sync.Mutex
 	calls map[uint32]*call // those that wait for something; nil when the lane has ended
@@ -124,6 +128,7 @@ func (n *lane) enter(c *call) bool {
 	n.last++
 	c.id = n.last
 	n.calls[c.id] = c
+	n.waiting.Add(1)
 	return true
 }
 
@@ -132,6 +137,7 @@ func (n *lane) leave(c *call) {
 	n.mu.Lock()
 	delete(n.calls, c.id)
 	n.mu.Unlock()
+	n.waiting.Add(-1)
 	c.timer.Stop()
 	for len(c.events) > 0 {
 		<-c.events

@@ -66,11 +66,18 @@ func (l *link) open() bool {
 	return !l.retired && !l.isClosed()
 }
 
-// load is how many requests run over it.
+// laneShare is how many requests on the fast lane weigh as much as one with a stream of its own.
+const laneShare = 32
+
+// load is how much runs over it.
 func (l *link) load() int {
+	small := 0
+	if n := l.lane.Load(); n != nil {
+		small = int(n.waiting.Load())
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.streams
+	return max(l.streams-small, 0) + small/laneShare
 }
 
 // doubtful reports whether the tunnel let a request wait in vain and was not heard from since.
@@ -79,11 +86,15 @@ func (l *link) doubtful() bool {
 	return since != 0 && l.conn.heard.Load() <= since
 }
 
-// pick chooses the tunnel for a request: not one that is in doubt, rather one that was heard from lately, then the one with fewer
-// requests, then in turn. It returns nil when there is none. not is left out.
-func (m *member) pick(now time.Duration, not *link) *link {
+// pick chooses the tunnel for a request: not one that is in doubt, rather one that was heard from lately, then the one with less to
+// carry. Among equals small ones keep together, because those that share a lane share its writes, and others go in turn. It returns nil
+// when there is none. not is left out.
+func (m *member) pick(now time.Duration, not *link, small bool) *link {
 	links := *m.usable.Load()
-	turn := int(m.turn.Add(1))
+	turn := 0
+	if !small {
+		turn = int(m.turn.Add(1))
+	}
 	var best *link
 	var bestFresh bool
 	var bestLoad int

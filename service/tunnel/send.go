@@ -46,11 +46,11 @@ func (r *Registry) Send(ctx context.Context, id gateway.ID, task *gateway.Task, 
 		return nil, &gateway.AttemptError{Phase: gateway.PhaseRefused, Err: gateway.Errorf(gateway.CodeDisabled, "The gateway member takes no requests any more.")}
 	}
 	began := r.clock()
-	l := m.pick(began, nil)
+	l := m.pick(began, nil, task.ReadOnly)
 	answer, failure := m.try(ctx, l, task)
 	if failure != nil && l != nil && failure.Phase == gateway.PhaseNotSent && ctx.Err() == nil {
 		// The member's other tunnel, if that one showed life meanwhile or this one broke at once: one dead connection is not a dead member.
-		if other := m.pick(r.clock(), l); other != nil && (l.lost() || other.conn.heard.Load() > int64(began)) {
+		if other := m.pick(r.clock(), l, task.ReadOnly); other != nil && (l.lost() || other.conn.heard.Load() > int64(began)) {
 			answer, failure = m.try(ctx, other, task)
 		}
 	}
