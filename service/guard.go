@@ -22,76 +22,107 @@ const (
 type guard struct {
 	now   func() time.Time
 	mu    sync.Mutex
-	tries map[gateway.ID]*wrongTries
+	tries map[gateway.ID]*keyTries
 	// work bounds how many key derivations run at once: each takes 64 MiB.
 	work chan struct{}
 }
 
-type wrongTries struct {
-	count int
-	last  time.Time
+// keyTries are the tries at one cluster's recovery key. A running try counts as a wrong one until it is known to be right; else guesses
+// sent at once would all be under way before the first of them counts.
+type keyTries struct {
+	running, wrong int
+	lastWrong      time.Time
 }
 
 func newGuard(now func() time.Time) *guard {
-	return &guard{now: now, tries: map[gateway.ID]*wrongTries{}, work: make(chan struct{}, 2)}
+	return &guard{now: now, tries: map[gateway.ID]*keyTries{}, work: make(chan struct{}, 2)}
 }
 
-// try runs check for the cluster. ten wrong results in a row lock the cluster's joining for a minute, and each one before costs time.
+// try runs check for the cluster. Ten wrong results in a row lock the cluster's joining for a minute, and each one before costs time.
 func (g *guard) try(ctx context.Context, cluster gateway.ID, check func() bool) error {
-	if wait := g.locked(cluster); wait > 0 {
-		e := gateway.Errorf(gateway.CodeRecoveryKeyLocked, "Too many wrong recovery keys: joining this cluster is locked for %d seconds.", int(wait.Seconds())+1)
-		e.RetryAfter = wait
-		return e
+	if err := g.reserve(cluster); err != nil {
+		return err
 	}
-	select {
-	case g.work <- struct{}{}:
-	case <-ctx.Done():
-		return ctx.Err()
+	right, err := g.run(ctx, cluster, check)
+	if right || err != nil {
+		return err
 	}
-	right := check()
-	<-g.work
-	delay := g.count(cluster, right)
-	if right {
-		return nil
-	}
-	if err := pause(ctx, delay); err != nil {
+	if err := pause(ctx, g.delay(cluster)); err != nil {
 		return err
 	}
 	return gateway.Errorf(gateway.CodeRecoveryKeyWrong, "The recovery key is not the one of this cluster.").About(cluster)
 }
 
-func (g *guard) locked(cluster gateway.ID) time.Duration {
+// reserve takes one of the tries that are left, or answers CodeRecoveryKeyLocked at once.
+func (g *guard) reserve(cluster gateway.ID) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	t := g.tries[cluster]
-	if t == nil || t.count < maxWrongKeys {
-		return 0
-	}
-	wait := lockFor - g.now().Sub(t.last)
-	if wait <= 0 {
-		delete(g.tries, cluster)
-		return 0
-	}
-	return wait
-}
-
-// count takes a result in and returns how long a wrong one must wait.
-func (g *guard) count(cluster gateway.ID, right bool) time.Duration {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if right {
-		delete(g.tries, cluster)
-		return 0
-	}
 	t := g.tries[cluster]
 	if t == nil {
 		g.makeRoom()
-		t = &wrongTries{}
+		t = &keyTries{}
 		g.tries[cluster] = t
 	}
-	t.count++
-	t.last = g.now()
-	return min(firstDelay<<min(t.count, 10), maxDelay)
+	if t.wrong >= maxWrongKeys {
+		if wait := lockFor - g.now().Sub(t.lastWrong); wait > 0 {
+			return locked(wait, "Too many wrong recovery keys: joining this cluster is locked for %d seconds.", int(wait.Seconds())+1)
+		}
+		t.wrong = 0
+	}
+	if t.wrong+t.running >= maxWrongKeys {
+		return locked(maxDelay, "Too many recovery keys are being tried for this cluster at once. Try again when they are through.")
+	}
+	t.running++
+	return nil
+}
+
+func locked(wait time.Duration, words string, args ...any) *gateway.Error {
+	e := gateway.Errorf(gateway.CodeRecoveryKeyLocked, words, args...)
+	e.RetryAfter = wait
+	return e
+}
+
+// run does a reserved try and ends its reservation. One that never came to its check, or died in it, tells nothing of the key.
+func (g *guard) run(ctx context.Context, cluster gateway.ID, check func() bool) (right bool, err error) {
+	checked := false
+	defer func() { g.settle(cluster, checked, right) }()
+	select {
+	case g.work <- struct{}{}:
+		defer func() { <-g.work }()
+	case <-ctx.Done():
+		return false, ctx.Err()
+	}
+	right = check()
+	checked = true
+	return right, nil
+}
+
+func (g *guard) settle(cluster gateway.ID, checked, right bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	t := g.tries[cluster]
+	t.running--
+	switch {
+	case checked && right:
+		t.wrong = 0
+	case checked:
+		t.wrong++
+		t.lastWrong = g.now()
+	}
+	if t.running == 0 && t.wrong == 0 {
+		delete(g.tries, cluster)
+	}
+}
+
+// delay is how long a wrong try must wait for its answer.
+func (g *guard) delay(cluster gateway.ID) time.Duration {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	wrong := 0
+	if t := g.tries[cluster]; t != nil {
+		wrong = t.wrong
+	}
+	return min(firstDelay<<min(wrong, maxWrongKeys), maxDelay)
 }
 
 // makeRoom forgets what is old enough not to matter.
@@ -100,7 +131,7 @@ func (g *guard) makeRoom() {
 		return
 	}
 	for id, t := range g.tries {
-		if g.now().Sub(t.last) > lockFor {
+		if t.running == 0 && g.now().Sub(t.lastWrong) > lockFor {
 			delete(g.tries, id)
 		}
 	}

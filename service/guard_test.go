@@ -2,6 +2,8 @@ package service
 
 import (
 	"context"
+	"math/rand/v2"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -51,6 +53,99 @@ func TestARightRecoveryKeyForgivesTheWrongOnes(t *testing.T) {
 			if err := g.try(context.Background(), "c", func() bool { return true }); err != nil {
 				t.Fatal(err)
 			}
+		}
+	})
+}
+
+// guesses sends wrong keys at once, the right one as the last if there is one, and says how many were looked at and how the last one fared.
+func guesses(g *guard, n int, lastIsRight bool) (looked int, last error) {
+	var mu sync.Mutex
+	var all sync.WaitGroup
+	for i := range n {
+		right := lastIsRight && i == n-1
+		all.Go(func() {
+			err := g.try(context.Background(), "c", func() bool {
+				mu.Lock()
+				looked++
+				mu.Unlock()
+				time.Sleep(30 * time.Millisecond)
+				return right
+			})
+			if right {
+				last = err
+			}
+		})
+		synctest.Wait()
+	}
+	all.Wait()
+	return looked, last
+}
+
+func TestRecoveryKeysSentAtOnceAreCountedBeforeTheyAreChecked(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newGuard(time.Now)
+		for round := range 3 {
+			if looked, err := guesses(g, 40, true); looked != maxWrongKeys || !gateway.IsCode(err, gateway.CodeRecoveryKeyLocked) || gateway.AsError(err).RetryAfter <= 0 {
+				t.Errorf("round %d: %d of 40 keys were looked at; the right one as the last: %v", round, looked, err)
+			}
+			time.Sleep(lockFor)
+		}
+		if looked, err := guesses(g, maxWrongKeys, true); looked != maxWrongKeys || err != nil {
+			t.Errorf("the right key as the tenth at once: %v, %d looked at", err, looked)
+		}
+	})
+}
+
+// Whatever comes in whatever order: since the last right key never more than ten keys ran or were wrong.
+func TestNeverMoreThanTenWrongRecoveryKeysSinceTheLastRightOne(t *testing.T) {
+	for seed := range uint64(50) {
+		synctest.Test(t, func(t *testing.T) {
+			g, random := newGuard(time.Now), rand.New(rand.NewPCG(seed, 1))
+			var mu sync.Mutex
+			var all sync.WaitGroup
+			since, running := 0, 0
+			for range 60 {
+				right, takes, waits := random.IntN(25) == 0, time.Duration(random.IntN(400))*time.Millisecond, time.Duration(random.IntN(200))*time.Millisecond
+				ctx, cancel := context.WithTimeout(context.Background(), time.Duration(random.IntN(3000))*time.Millisecond)
+				all.Go(func() {
+					defer cancel()
+					g.try(ctx, "c", func() bool {
+						mu.Lock()
+						if running++; since+running > maxWrongKeys {
+							t.Errorf("seed %d: %d wrong keys and %d running", seed, since, running)
+						}
+						mu.Unlock()
+						time.Sleep(takes)
+						mu.Lock()
+						defer mu.Unlock()
+						running--
+						if since++; right {
+							since = 0
+						}
+						return right
+					})
+				})
+				time.Sleep(waits)
+			}
+			all.Wait()
+			// 60 tries at 100 ms each end before a lock of a minute does, so the lock never starts the count anew here.
+		})
+	}
+}
+
+func TestATryThatNeverRanIsNoWrongRecoveryKey(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newGuard(time.Now)
+		gone, cancel := context.WithCancel(context.Background())
+		cancel()
+		g.work <- struct{}{}
+		g.work <- struct{}{}
+		for range 2 * maxWrongKeys {
+			g.try(gone, "c", func() bool { return false })
+		}
+		<-g.work
+		if err := g.try(context.Background(), "c", func() bool { return true }); err != nil {
+			t.Errorf("after tries of callers who went away: %v", err)
 		}
 	})
 }
