@@ -273,6 +273,106 @@ func TestTheLastAdministratorStays(t *testing.T) {
 	if err := w.Tenant.DeletePrincipal(ctx, w.admin, w.admin.ID); !gateway.IsCode(err, gateway.CodeConflict) {
 		t.Errorf("deleted: %v", err)
 	}
+	if err := w.Tenant.RemoveSecret(ctx, w.admin, w.admin.ID, w.secrets(t, w.admin.ID)[0]); !gateway.IsCode(err, gateway.CodeConflict) {
+		t.Errorf("without a secret: %v", err)
+	}
+	if _, err := w.Tenant.Principal(ctx, w.admin.ID); err != nil || len(w.secrets(t, w.admin.ID)) != 1 {
+		t.Errorf("what was refused was done all the same: %v", err)
+	}
+}
+
+func (w *world) secrets(t *testing.T, id gateway.ID) []gateway.ID {
+	t.Helper()
+	list, err := w.Tenant.Secrets(context.Background(), id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ids := make([]gateway.ID, len(list))
+	for i, s := range list {
+		ids[i] = s.ID
+	}
+	return ids
+}
+
+type noTokens struct{}
+
+func (noTokens) Trusts(string) bool { return false }
+func (noTokens) Verify(context.Context, string, string) (gateway.ID, time.Time, error) {
+	return "", time.Time{}, gateway.Errorf(gateway.CodeUnauthorized, "no")
+}
+
+// Whether another principal lets the first administrator go: only one who is enabled, TenantAdmin and able to log in does.
+func TestOnlyAnAdministratorWhoCanLogInCounts(t *testing.T) {
+	yes, no := true, false
+	ctx := context.Background()
+	for _, c := range []struct {
+		name    string
+		kind    gateway.PrincipalKind
+		issuers Issuers
+		before  func(w *world, id gateway.ID) error
+		counts  bool
+	}{
+		{"an application", gateway.App, nil, nil, true},
+		{"a disabled application", gateway.App, nil, func(w *world, id gateway.ID) error {
+			_, err := w.Tenant.UpdatePrincipal(ctx, w.admin, id, PrincipalPatch{Disabled: &yes})
+			return err
+		}, false},
+		{"an application without a secret", gateway.App, nil, func(w *world, id gateway.ID) error {
+			return w.Tenant.RemoveSecret(ctx, w.admin, id, w.secrets(t, id)[0])
+		}, false},
+		{"an application whose secret has expired", gateway.App, nil, func(w *world, id gateway.ID) error {
+			first := w.secrets(t, id)[0]
+			if _, _, err := w.Tenant.AddSecret(ctx, w.admin, id, "short", time.Nanosecond); err != nil {
+				return err
+			}
+			return w.Tenant.RemoveSecret(ctx, w.admin, id, first)
+		}, false},
+		{"a user without an outside issuer", gateway.User, nil, nil, false},
+		{"a user with an outside issuer", gateway.User, noTokens{}, nil, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			for act, do := range map[string]func(*world) error{
+				"disable": func(w *world) error {
+					_, err := w.Tenant.UpdatePrincipal(ctx, w.admin, w.admin.ID, PrincipalPatch{Disabled: &yes})
+					return err
+				},
+				"demote": func(w *world) error {
+					_, err := w.Tenant.UpdatePrincipal(ctx, w.admin, w.admin.ID, PrincipalPatch{TenantAdmin: &no})
+					return err
+				},
+				"delete":        func(w *world) error { return w.Tenant.DeletePrincipal(ctx, w.admin, w.admin.ID) },
+				"remove secret": func(w *world) error { return w.Tenant.RemoveSecret(ctx, w.admin, w.admin.ID, w.secrets(t, w.admin.ID)[0]) },
+			} {
+				w := newWorld(t, func(cfg *Config) { cfg.Issuers = c.issuers })
+				p, _, err := w.Tenant.CreatePrincipal(ctx, w.admin, NewPrincipal{Kind: c.kind, Name: "second", TenantAdmin: true})
+				if err == nil && c.before != nil {
+					err = c.before(w, p.ID)
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err := do(w); (err == nil) != c.counts || err != nil && !gateway.IsCode(err, gateway.CodeConflict) {
+					t.Errorf("%s: %v", act, err)
+				}
+			}
+		})
+	}
+}
+
+func TestAGroupIsNoAdministrator(t *testing.T) {
+	w := newWorld(t)
+	ctx := context.Background()
+	yes := true
+	if _, _, err := w.Tenant.CreatePrincipal(ctx, w.admin, NewPrincipal{Kind: gateway.Group, Name: "all", TenantAdmin: true}); !gateway.IsCode(err, gateway.CodeConflict) {
+		t.Errorf("made: %v", err)
+	}
+	p, _, err := w.Tenant.CreatePrincipal(ctx, w.admin, NewPrincipal{Kind: gateway.Group, Name: "all"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.Tenant.UpdatePrincipal(ctx, w.admin, p.ID, PrincipalPatch{TenantAdmin: &yes}); !gateway.IsCode(err, gateway.CodeConflict) {
+		t.Errorf("promoted: %v", err)
+	}
 }
 
 func BenchmarkAuthenticate(b *testing.B) {

@@ -38,6 +38,9 @@ func (t *Tenant) CreatePrincipal(ctx context.Context, caller *gateway.Caller, n 
 		return gateway.Principal{}, "", err
 	}
 	p := gateway.Principal{ID: n.ID, Kind: n.Kind, Name: name, Email: email, TenantAdmin: n.TenantAdmin}
+	if err := noAdminGroup(p); err != nil {
+		return gateway.Principal{}, "", err
+	}
 	if p.ID == "" {
 		p.ID = t.NewID()
 	}
@@ -108,7 +111,7 @@ type PrincipalPatch struct {
 	TenantAdmin, Disabled *bool
 }
 
-// UpdatePrincipal changes a principal. Disabling ends its tokens at once. The last enabled TenantAdmin cannot be disabled or demoted.
+// UpdatePrincipal changes a principal. Disabling ends its tokens at once. The last TenantAdmin who can log in cannot be disabled or demoted.
 func (t *Tenant) UpdatePrincipal(ctx context.Context, caller *gateway.Caller, id gateway.ID, patch PrincipalPatch) (gateway.Principal, error) {
 	var now gateway.Principal
 	err := t.changedPrincipal(ctx, id, func(tx persistence.Tx) error {
@@ -119,10 +122,7 @@ func (t *Tenant) UpdatePrincipal(ctx context.Context, caller *gateway.Caller, id
 		if now, err = patched(before, patch); err != nil {
 			return err
 		}
-		if err := keepsAdmin(ctx, tx, before, now.TenantAdmin && !now.Disabled); err != nil {
-			return err
-		}
-		if err := tx.UpdatePrincipal(ctx, now); err != nil {
+		if err := t.keepsAdmin(ctx, tx, before, func() error { return tx.UpdatePrincipal(ctx, now) }); err != nil {
 			return err
 		}
 		return t.audit(ctx, tx, caller, change{action: "principal.update", kind: "principal", id: id, before: viewPrincipal(before), after: viewPrincipal(now)})
@@ -148,24 +148,52 @@ func patched(p gateway.Principal, patch PrincipalPatch) (gateway.Principal, erro
 	if patch.Disabled != nil {
 		p.Disabled = *patch.Disabled
 	}
+	if patch.TenantAdmin != nil {
+		return p, noAdminGroup(p)
+	}
 	return p, nil
 }
 
-// keepsAdmin refuses a change after which nobody could administer the service.
-func keepsAdmin(ctx context.Context, r persistence.Reader, before gateway.Principal, staysAdmin bool) error {
-	if staysAdmin || !before.TenantAdmin || before.Disabled {
-		return nil
+// noAdminGroup refuses the tenant role for a group: it cannot call, and its members are not known here.
+func noAdminGroup(p gateway.Principal) error {
+	if p.Kind == gateway.Group && p.TenantAdmin {
+		return gateway.Errorf(gateway.CodeConflict, "A group cannot call, so it cannot be a TenantAdmin. Make its members TenantAdmin one by one.").About(p.ID)
 	}
-	all, err := r.Principals(ctx, persistence.Page{})
+	return nil
+}
+
+// keepsAdmin makes a change of one principal, and refuses one after which nobody could administer the service.
+func (t *Tenant) keepsAdmin(ctx context.Context, tx persistence.Tx, before gateway.Principal, change func() error) error {
+	could, err := t.canAdminister(ctx, tx, before)
+	if err != nil {
+		return err
+	}
+	if err := change(); err != nil || !could {
+		return err
+	}
+	all, err := tx.Principals(ctx, persistence.Page{})
 	if err != nil {
 		return err
 	}
 	for _, p := range all {
-		if p.ID != before.ID && p.TenantAdmin && !p.Disabled {
-			return nil
+		if can, err := t.canAdminister(ctx, tx, p); can || err != nil {
+			return err
 		}
 	}
-	return gateway.Errorf(gateway.CodeConflict, "This is the last enabled TenantAdmin; make another one first.").About(before.ID)
+	return gateway.Errorf(gateway.CodeConflict, "After this nobody could log in as TenantAdmin. Make another enabled application with a secret TenantAdmin first, "+
+		"or give this one a second secret.").About(before.ID)
+}
+
+// canAdminister says whether a principal is an administrator who can log in: an application by a secret, a user only by an outside issuer.
+func (t *Tenant) canAdminister(ctx context.Context, tx persistence.Tx, p gateway.Principal) (bool, error) {
+	if !p.TenantAdmin || p.Disabled {
+		return false, nil
+	}
+	if p.Kind != gateway.App {
+		return p.Kind == gateway.User && t.Issuers != nil, nil
+	}
+	secrets, err := tx.Secrets(ctx, p.ID)
+	return len(liveSecrets(secrets, tx.Now())) > 0, err
 }
 
 // DeletePrincipal removes a principal with its secrets and roles. Clusters that it created stay.
@@ -174,9 +202,6 @@ func (t *Tenant) DeletePrincipal(ctx context.Context, caller *gateway.Caller, id
 	err := t.changedPrincipal(ctx, id, func(tx persistence.Tx) error {
 		before, err := tx.Principal(ctx, id)
 		if err != nil {
-			return err
-		}
-		if err := keepsAdmin(ctx, tx, before, false); err != nil {
 			return err
 		}
 		clusters, err := tx.Clusters(ctx, persistence.ClusterFilter{Principal: id})
@@ -190,7 +215,7 @@ func (t *Tenant) DeletePrincipal(ctx context.Context, caller *gateway.Caller, id
 				return err
 			}
 		}
-		if err := tx.DeletePrincipal(ctx, id); err != nil {
+		if err := t.keepsAdmin(ctx, tx, before, func() error { return tx.DeletePrincipal(ctx, id) }); err != nil {
 			return err
 		}
 		return t.audit(ctx, tx, caller, change{action: "principal.delete", kind: "principal", id: id, before: viewPrincipal(before)})
@@ -257,10 +282,14 @@ func (t *Tenant) Secrets(ctx context.Context, id gateway.ID) ([]gateway.Secret, 
 	return list, err
 }
 
-// RemoveSecret takes a secret away; tokens already issued live out their hour.
+// RemoveSecret takes a secret away; tokens already issued live out their hour. The last secret of the last TenantAdmin stays.
 func (t *Tenant) RemoveSecret(ctx context.Context, caller *gateway.Caller, principal, secret gateway.ID) error {
 	return t.Store.InTx(ctx, func(tx persistence.Tx) error {
-		if err := tx.DeleteSecret(ctx, principal, secret); err != nil {
+		p, err := tx.Principal(ctx, principal)
+		if err != nil {
+			return err
+		}
+		if err := t.keepsAdmin(ctx, tx, p, func() error { return tx.DeleteSecret(ctx, principal, secret) }); err != nil {
 			return err
 		}
 		return t.audit(ctx, tx, caller, change{action: "secret.remove", kind: "principal", id: principal, before: auditSecret{SecretID: secret}})

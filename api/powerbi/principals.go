@@ -276,7 +276,7 @@ func (h *Handlers) AddSecret(c echo.Context) error {
 //	@Param		principal	path	string	true	"object id"	Format(uuid)
 //	@Param		secret		path	string	true	"secret id"	Format(uuid)
 //	@Success	200
-//	@Failure	401,403,404	{object}	ErrorResponse
+//	@Failure	401,403,404,409	{object}	ErrorResponse
 //	@Router		/v2.0/myorg/principals/{principal}/secrets/{secret} [delete]
 func (h *Handlers) RemoveSecret(c echo.Context) error {
 	id, err := rest.ID(c, "principal")
