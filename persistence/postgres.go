@@ -17,8 +17,8 @@ import (
 
 const (
 	// The pools are apart so that writers, which wait for each other, never take the last connection from readers. A handful of
-	// processes stays well under PostgreSQL's usual hundred connections.
-	postgresWriters = 4
+	// processes stays well under PostgreSQL's usual hundred connections. One of the writers' may hold the claim on the state.
+	postgresWriters = 5
 	postgresReaders = 12
 	postgresConnect = 10 * time.Second
 	// postgresIdle frees the writers' lock when the process that holds it hangs in the middle of a transaction.

@@ -20,6 +20,8 @@ type Config struct {
 	// URL, when set, is a PostgreSQL address (postgres:// or postgresql://) and wins over DataDir. It may hold a password and is
 	// never printed.
 	URL string
+	// Exclusive, when set, refuses a state that another process holds exclusively, after waiting so long for it to end (ErrInUse).
+	Exclusive time.Duration
 	// Now is the clock. Required.
 	Now func() time.Time
 	// Log takes what an operator should know. Required.
@@ -35,6 +37,8 @@ type SQL struct {
 	write   *sql.DB
 	read    *sql.DB
 	schema  int64
+	// release gives up the claim on the state; nil without one.
+	release func() error
 	now     func() time.Time
 	log     *slog.Logger
 
@@ -57,7 +61,14 @@ func Open(ctx context.Context, cfg Config) (*SQL, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := s.ready(ctx); err != nil {
+	// Before the schema is touched: the other service may be of another version.
+	if cfg.Exclusive > 0 {
+		err = s.claim(ctx, cfg)
+	}
+	if err == nil {
+		err = s.ready(ctx)
+	}
+	if err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
 	return s, nil
@@ -128,6 +139,9 @@ func (s *SQL) shut() error {
 			errs = append(errs, err)
 		}
 		errs = append(errs, s.write.Close())
+	}
+	if s.release != nil {
+		errs = append(errs, s.release())
 	}
 	if err := errors.Join(errs...); err != nil {
 		return fmt.Errorf("close the state database: %w", err)

@@ -2,6 +2,7 @@ package service
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"comporta/persistence"
@@ -62,8 +63,9 @@ func (s *core) viewOf(c *gateway.Cluster, m gateway.Member) MemberView {
 // NewMember is what a member is made of.
 type NewMember struct {
 	Name, RecoveryKey string
-	// Overwrite readies an existing member of that name for a rebuilt machine, under its old id.
-	Overwrite bool
+	// Overwrite readies an existing member of that name for a rebuilt machine, under its old id. MustExist then refuses to make a new one
+	// when there is none of that name.
+	Overwrite, MustExist bool
 }
 
 // Add makes one more member. It takes the cluster's recovery key; to a caller who cannot see the cluster, a wrong key and an unknown
@@ -91,8 +93,20 @@ func (s *Members) Add(ctx context.Context, caller *gateway.Caller, cluster gatew
 		if m := memberNamed(state, name); m != nil {
 			return s.reinvite(ctx, caller, cluster, m.ID)
 		}
+		if n.MustExist {
+			return Invitation{}, noneNamed(state, name)
+		}
 	}
 	return s.add(ctx, caller, gateway.Member{ID: s.NewID(), ClusterID: cluster, Name: name, State: gateway.MemberEnabled})
+}
+
+// noneNamed is for callers who have shown the recovery key, so it may list names.
+func noneNamed(state *gateway.ClusterState, name string) *gateway.Error {
+	names := make([]string, len(state.Members))
+	for i := range state.Members {
+		names[i] = state.Members[i].Name
+	}
+	return gateway.Errorf(gateway.CodeNotFound, "The cluster has no member %q that could be taken over. Its members are: %s.", name, strings.Join(names, ", "))
 }
 
 // hideFrom turns "wrong recovery key" into "no such cluster" for a caller who may not know that the cluster exists.
@@ -170,13 +184,14 @@ func noMember(id gateway.ID) *gateway.Error {
 	return gateway.Errorf(gateway.CodeNotFound, "The cluster has no such member.").About(id)
 }
 
-// MemberPatch changes what is not nil. ResetLimits first takes the member's own limits away, so that the cluster's apply.
+// MemberPatch changes what is not nil. ResetLimits first takes the member's own limits away, so that the cluster's apply. SentBack says that
+// the limits came with the whole of what was read: see sentBack.
 type MemberPatch struct {
 	Name, Description, Annotation *string
 	State                         *gateway.MemberState
 	Draining                      *bool
 	Limits                        gateway.Limits
-	ResetLimits                   bool
+	ResetLimits, SentBack         bool
 }
 
 // Update changes a member. Once it returns, a member disabled or draining by it gets no new request; running ones go on.
@@ -189,7 +204,11 @@ func (s *Members) Update(ctx context.Context, caller *gateway.Caller, cluster, i
 		if err != nil {
 			return err
 		}
-		after := patch.apply(before)
+		c, err := tx.Cluster(ctx, cluster)
+		if err != nil {
+			return err
+		}
+		after := patch.apply(before, s.viewOf(&c, before).Effective)
 		if err := tx.UpdateMember(ctx, after); err != nil {
 			return err
 		}
@@ -215,7 +234,8 @@ func (p *MemberPatch) check() error {
 	return p.Limits.Validate()
 }
 
-func (p *MemberPatch) apply(m gateway.Member) gateway.Member {
+// apply changes a member; shown are the limits that answers show of it.
+func (p *MemberPatch) apply(m gateway.Member, shown gateway.EffectiveLimits) gateway.Member {
 	set(&m.Name, p.Name)
 	set(&m.Description, p.Description)
 	set(&m.Annotation, p.Annotation)
@@ -224,7 +244,11 @@ func (p *MemberPatch) apply(m gateway.Member) gateway.Member {
 	if p.ResetLimits {
 		m.Limits = gateway.Limits{}
 	}
-	m.Limits = p.Limits.Over(m.Limits)
+	given := p.Limits
+	if p.SentBack {
+		given = sentBack(given, m.Limits, shown)
+	}
+	m.Limits = given.Over(m.Limits)
 	return m
 }
 

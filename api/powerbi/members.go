@@ -18,6 +18,8 @@ type AddMemberRequest struct {
 	RecoveryKey string `json:"recoveryKey" required:"true" validate:"required"`
 	// OverwriteExistingGateway readies the member of that name for a rebuilt machine, under its old id.
 	OverwriteExistingGateway bool `json:"overwriteExistingGateway"`
+	// MustExist, with overwriteExistingGateway, refuses to make a new member when there is none of that name.
+	MustExist bool `json:"mustExist"`
 }
 
 // ListMembers lists the members of a cluster.
@@ -65,7 +67,7 @@ func (h *Handlers) AddMember(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	i, err := h.Service.Members.Add(c.Request().Context(), rest.Caller(c), id, service.NewMember{Name: r.Name, RecoveryKey: r.RecoveryKey, Overwrite: r.OverwriteExistingGateway})
+	i, err := h.Service.Members.Add(c.Request().Context(), rest.Caller(c), id, service.NewMember{Name: r.Name, RecoveryKey: r.RecoveryKey, Overwrite: r.OverwriteExistingGateway, MustExist: r.MustExist})
 	if err != nil {
 		return err
 	}
@@ -165,7 +167,8 @@ func (h *Handlers) UpdateMember(c echo.Context) error {
 }
 
 func (r *UpdateMemberRequest) patch() (service.MemberPatch, error) {
-	p := service.MemberPatch{Name: r.Name, Description: r.Description, Annotation: r.Annotation, Draining: r.Draining, Limits: r.limits(), ResetLimits: r.ResetLimits}
+	p := service.MemberPatch{Name: r.Name, Description: r.Description, Annotation: r.Annotation, Draining: r.Draining, Limits: r.limits(),
+		ResetLimits: r.ResetLimits, SentBack: r.ID != nil}
 	if r.Annotation != nil && *r.Annotation != "" {
 		var object map[string]any
 		if json.Unmarshal([]byte(*r.Annotation), &object) != nil || object == nil {

@@ -8,18 +8,21 @@ import (
 
 // adminCmd is upkeep over the API: it can do nothing that the client id and secret may not do.
 type adminCmd struct {
-	Server string `default:"http://127.0.0.1:8085" placeholder:"URL" help:"The address of the service."`
+	Server string `default:"http://127.0.0.1:8085" placeholder:"URL" help:"The address of the service. Default: http://127.0.0.1:8085."`
 	CAFile string `name:"ca-file" placeholder:"FILE" help:"Trust the certificate authorities in this file (PEM) too."`
 	JSON   bool   `name:"json" help:"Print JSON instead of a table."`
 
-	Principals principalsCmd  `cmd:"" help:"Users, applications and groups."`
-	Clusters   clustersCmd    `cmd:"" help:"Clusters and their members."`
-	Datasource datasourceCmd  `cmd:"" help:"Data sources of a cluster."`
-	Encrypt    encryptCmd     `cmd:"" help:"Encrypt credentials with a cluster's public key and print the envelope."`
-	Query      queryCmd       `cmd:"" help:"Send a query to a data source and print the rows."`
-	Audit      auditCmd       `cmd:"" help:"Print the audit log."`
-	Policy     policyCmd      `cmd:"" help:"Show or set who may create clusters and join members."`
-	Recovery   recoveryKeyCmd `cmd:"" name:"recovery-key" help:"Change a cluster's recovery key."`
+	Principals  principalsCmd  `cmd:"" help:"Users, applications and groups."`
+	Clusters    clustersCmd    `cmd:"" help:"Clusters: list, show, change, delete."`
+	Members     membersCmd     `cmd:"" help:"A cluster's members: list, disable, drain, limit, promote, remove."`
+	Permissions permissionsCmd `cmd:"" help:"Who may do what on a cluster."`
+	Datasource  datasourceCmd  `cmd:"" help:"Data sources of a cluster, and who may use them."`
+	Encrypt     encryptCmd     `cmd:"" help:"Encrypt credentials with a cluster's public key and print the envelope."`
+	Query       queryCmd       `cmd:"" help:"Send a query to a data source and print the rows."`
+	Records     recordsCmd     `cmd:"" help:"List the last requests of a cluster: who served them, and how they ended."`
+	Audit       auditCmd       `cmd:"" help:"Print the audit log."`
+	Policy      policyCmd      `cmd:"" help:"Show or set who may create clusters and join members."`
+	Recovery    recoveryKeyCmd `cmd:"" name:"recovery-key" help:"Change a cluster's recovery key."`
 }
 
 // client logs in with COMPORTA_CLIENT_ID and COMPORTA_CLIENT_SECRET.
@@ -48,6 +51,14 @@ func (c *adminCmd) show(p *process, list []map[string]any, columns ...string) er
 	}
 	p.printf("%s", table(columns, lines))
 	return nil
+}
+
+// showOne prints one object as a table of one line, or as a JSON object.
+func (c *adminCmd) showOne(p *process, object map[string]any, columns ...string) error {
+	if c.JSON {
+		return printJSON(p, object)
+	}
+	return c.show(p, []map[string]any{object}, columns...)
 }
 
 func printJSON(p *process, v any) error {

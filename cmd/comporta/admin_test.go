@@ -17,6 +17,9 @@ func (s *story) admin(t *testing.T, env []string, args ...string) []map[string]a
 		t.Fatalf("%v: %s", args, stderr)
 	}
 	var list []map[string]any
+	if strings.HasPrefix(stdout, "{") {
+		stdout = "[" + stdout + "]" // one object
+	}
 	if err := json.Unmarshal([]byte(stdout), &list); err != nil && strings.HasPrefix(stdout, "[") {
 		t.Fatalf("%v: %v in %s", args, err, stdout)
 	}

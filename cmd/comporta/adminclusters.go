@@ -8,11 +8,19 @@ import (
 	"comporta/service/gateway"
 )
 
-// clustersCmd shows clusters.
+// clustersCmd is upkeep of clusters.
 type clustersCmd struct {
-	List listClustersCmd `cmd:"" help:"List clusters."`
-	Show showClusterCmd  `cmd:"" help:"Show a cluster's members."`
+	List   listClustersCmd  `cmd:"" help:"List clusters."`
+	Show   showClusterCmd   `cmd:"" help:"Show a cluster's members."`
+	Set    setClusterCmd    `cmd:"" help:"Rename a cluster, choose its load balancing, set limits for its members."`
+	Delete deleteClusterCmd `cmd:"" help:"Delete a cluster with its members, data sources and permissions."`
 }
+
+// clusterColumns and memberColumns are what tables show.
+var (
+	clusterColumns = []string{"id", "name", "status", "loadBalancingSelectorType", "memberGateways", "versionStatus"}
+	memberColumns  = []string{"id", "name", "isPrimary", "state", "status", "draining", "runningRequests", "concurrentOperationLimit", "version", "lastSeenDateTime"}
+)
 
 type listClustersCmd struct {
 	Mine bool `help:"Only those in which the caller has a role; else all of the organisation, which takes a TenantAdmin."`
@@ -32,7 +40,7 @@ func (cmd listClustersCmd) Run(ctx context.Context, p *process, root *cli) error
 	if err != nil {
 		return err
 	}
-	return root.Admin.show(p, list, "id", "name", "status", "loadBalancingSelectorType", "memberGateways", "versionStatus")
+	return root.Admin.show(p, list, clusterColumns...)
 }
 
 type showClusterCmd struct {
@@ -49,7 +57,50 @@ func (cmd showClusterCmd) Run(ctx context.Context, p *process, root *cli) error 
 	if err != nil {
 		return err
 	}
-	return root.Admin.show(p, list, "id", "name", "state", "status", "runningRequests", "version", "lastSeenDateTime")
+	return root.Admin.show(p, list, memberColumns...)
+}
+
+type setClusterCmd struct {
+	Cluster      string  `arg:"" help:"The cluster's id."`
+	Name         *string `help:"Its new name."`
+	Description  *string `help:"Its new description."`
+	Balance      string  `enum:",Failover,Random,LeastLoaded" default:"" placeholder:"WORD" help:"Failover tries the primary first, Random spreads evenly, LeastLoaded prefers the machine that is least busy."`
+	QueueTimeout *int    `placeholder:"SECONDS" help:"How long a request waits for a busy member before it is refused; 0 is not at all."`
+	limitFlags
+}
+
+// Run changes the cluster and shows it.
+func (cmd *setClusterCmd) Run(ctx context.Context, p *process, root *cli) error {
+	body := map[string]any{}
+	given(body, "name", cmd.Name)
+	given(body, "description", cmd.Description)
+	if cmd.Balance != "" {
+		body["loadBalancingSelectorType"] = cmd.Balance
+	}
+	given(body, "queueTimeoutSeconds", cmd.QueueTimeout)
+	cmd.into(body)
+	c, cluster, err := root.Admin.onCluster(p, cmd.Cluster)
+	if err != nil {
+		return err
+	}
+	return root.Admin.change(ctx, p, c, clusterPath(cluster), body, clusterColumns...)
+}
+
+type deleteClusterCmd struct {
+	Cluster string `arg:"" help:"The cluster's id."`
+	Yes     bool   `help:"Yes, delete it; without this nothing is done."`
+}
+
+// Run deletes the cluster.
+func (cmd *deleteClusterCmd) Run(ctx context.Context, p *process, root *cli) error {
+	_, cluster, err := root.Admin.onCluster(p, cmd.Cluster)
+	if err != nil {
+		return err
+	}
+	if !cmd.Yes {
+		return usagef("this deletes the cluster with its members, data sources and permissions, for good; add --yes")
+	}
+	return root.Admin.remove(ctx, p, clusterPath(cluster))
 }
 
 // onCluster logs in and reads a cluster's id.
@@ -79,7 +130,7 @@ func (cmd recoveryKeyCmd) Run(ctx context.Context, p *process, root *cli) error 
 	if err != nil {
 		return err
 	}
-	next, err := p.read(secret{what: "new recovery key", env: "COMPORTA_NEW_RECOVERY_KEY", file: cmd.NewRecoveryKeyFile, fileFlag: "new-recovery-key-file"})
+	next, err := p.read(secret{what: "new recovery key", env: "COMPORTA_NEW_RECOVERY_KEY", file: cmd.NewRecoveryKeyFile, fileFlag: "new-recovery-key-file", twice: true})
 	if err != nil {
 		return err
 	}

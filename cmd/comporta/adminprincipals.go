@@ -71,7 +71,7 @@ func (c *adminCmd) make(ctx context.Context, p *process, client *apiClient, path
 	if err := client.call(ctx, http.MethodPost, path, body, &made); err != nil {
 		return err
 	}
-	return c.show(p, []map[string]any{made}, columns...)
+	return c.showOne(p, made, columns...)
 }
 
 type disableCmd struct {
@@ -101,7 +101,7 @@ func (c *adminCmd) setDisabled(ctx context.Context, p *process, id string, disab
 	if err := client.call(ctx, http.MethodPatch, principalsPath+"/"+url.PathEscape(id), map[string]any{"disabled": disabled}, &now); err != nil {
 		return err
 	}
-	return c.show(p, []map[string]any{now}, "id", "displayName", "disabled")
+	return c.showOne(p, now, "id", "displayName", "disabled")
 }
 
 // remove deletes what the path names.
@@ -110,7 +110,11 @@ func (c *adminCmd) remove(ctx context.Context, p *process, path string) error {
 	if err != nil {
 		return err
 	}
-	return client.call(ctx, http.MethodDelete, path, nil, nil)
+	if err := client.call(ctx, http.MethodDelete, path, nil, nil); err != nil {
+		return err
+	}
+	p.printf("removed\n")
+	return nil
 }
 
 type deletePrincipalCmd struct {

@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 	"crypto/rand"
+	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/url"
@@ -17,6 +19,7 @@ type datasourceCmd struct {
 	Add         addSourceCmd    `cmd:"" help:"Register a data source; its credentials are encrypted here, for the members alone."`
 	Credentials credentialsCmd  `cmd:"" help:"Replace a data source's credentials, encrypted here."`
 	Status      sourceStatusCmd `cmd:"" help:"Ask a member to connect and log in."`
+	Users       sourceUsersCmd  `cmd:"" help:"Who may use a data source."`
 	Delete      deleteSourceCmd `cmd:"" help:"Remove a data source."`
 }
 
@@ -117,7 +120,14 @@ func (cmd *addSourceCmd) Run(ctx context.Context, p *process, root *cli) error {
 	if err != nil {
 		return err
 	}
-	return root.Admin.show(p, []map[string]any{{"id": id, "datasourceName": cmd.Name, "datasourceType": source.Type}}, "id", "datasourceName", "datasourceType")
+	if err := root.Admin.showOne(p, map[string]any{"id": id, "datasourceName": cmd.Name, "datasourceType": source.Type}, "id", "datasourceName", "datasourceType"); err != nil {
+		return err
+	}
+	// Registering does not connect, so a slip would show at the first query only.
+	if err := c.call(ctx, http.MethodGet, clusterPath(cluster)+"/datasources/"+id.String()+"/status", nil, nil); err != nil {
+		fmt.Fprintf(p.stderr, "comporta: it is registered, but a member cannot use it yet: %s\n", oneLine(err))
+	}
+	return nil
 }
 
 // describe turns the flags into type and connection details.
@@ -172,7 +182,11 @@ func (cmd *credentialsCmd) Run(ctx context.Context, p *process, root *cli) error
 	if err != nil {
 		return err
 	}
-	return c.call(ctx, http.MethodPatch, cmd.path(cluster)+"/credentials", map[string]any{"credentialDetails": map[string]any{cluster.String(): sealed}}, nil)
+	err = c.call(ctx, http.MethodPatch, cmd.path(cluster)+"/credentials", map[string]any{"credentialDetails": map[string]any{cluster.String(): sealed}}, nil)
+	if err == nil {
+		p.printf("the credentials were replaced; comporta admin datasource status tries them\n")
+	}
+	return err
 }
 
 type sourceStatusCmd struct{ sourceArgs }
@@ -194,11 +208,11 @@ type deleteSourceCmd struct{ sourceArgs }
 
 // Run removes the data source.
 func (cmd *deleteSourceCmd) Run(ctx context.Context, p *process, root *cli) error {
-	c, cluster, err := root.Admin.onCluster(p, cmd.Cluster)
+	_, cluster, err := root.Admin.onCluster(p, cmd.Cluster)
 	if err != nil {
 		return err
 	}
-	return c.call(ctx, http.MethodDelete, cmd.path(cluster), nil, nil)
+	return root.Admin.remove(ctx, p, cmd.path(cluster))
 }
 
 type queryCmd struct {
@@ -223,13 +237,34 @@ func (cmd *queryCmd) Run(ctx context.Context, p *process, root *cli) error {
 	}
 	defer resp.Body.Close()
 	if cmd.Format != "table" {
-		_, err = io.Copy(p.stdout, resp.Body)
-		return err
+		n, err := io.Copy(p.stdout, resp.Body)
+		return incomplete(resp, err, fmt.Sprintf("%d bytes", n))
 	}
 	answer, err := readRows(resp)
-	if err != nil {
+	if err := incomplete(resp, err, "nothing"); err != nil {
 		return err
 	}
-	p.printf("%s\n%d rows, served by %s\n", answer.table(), len(answer.Rows), answer.servedBy)
+	rows := "rows"
+	if len(answer.Rows) == 1 {
+		rows = "row"
+	}
+	p.printf("%s\n%d %s, served by %s\n", answer.table(), len(answer.Rows), rows, answer.servedBy)
 	return nil
+}
+
+// incomplete says of an answer that broke off that it is not whole: by the trailer when the member could still tell, else by the connection.
+func incomplete(resp *http.Response, err error, written string) error {
+	_, _ = io.Copy(io.Discard, resp.Body) // trailers come after the end
+	told := resp.Trailer.Get("X-Gateway-Error")
+	if told == "" && err == nil {
+		return nil
+	}
+	var broken *gateway.Error
+	if told == "" && errors.As(err, &broken) {
+		return err
+	}
+	if told == "" {
+		told = fmt.Sprintf("the connection ended before the answer did (%v); the member or the service went away", err)
+	}
+	return fmt.Errorf("the answer of member %q is incomplete, %s of it came: %s; request %s", memberName(resp), written, told, resp.Header.Get("RequestId"))
 }

@@ -41,8 +41,8 @@ var rooms = map[string]room{
 	"service/issuer":     {libraries: []string{"github.com/coreos/go-oidc/v3"}, never: []string{"database/sql"}},
 	"service/tunnel":     {never: []string{"database/sql"}},
 	"service/connector":  {libraries: []string{"github.com/go-sql-driver/mysql", "github.com/jackc/pgx/v5", "github.com/mattn/go-sqlite3", "github.com/microsoft/go-mssqldb"}},
-	"service/member":     {arrows: []string{"service/tunnel", "service/connector", "service/credential", "service/recovery"}, libraries: []string{"github.com/shirou/gopsutil/v3"}, never: []string{"database/sql"}},
-	"persistence":        {libraries: []string{"github.com/jackc/pgx/v5", "github.com/mattn/go-sqlite3", "github.com/pressly/goose/v3"}, never: []string{"net/http"}},
+	"service/member":     {arrows: []string{"service/tunnel", "service/connector", "service/credential", "service/recovery"}, libraries: []string{"github.com/gofrs/flock", "github.com/shirou/gopsutil/v3"}, never: []string{"database/sql"}},
+	"persistence":        {libraries: []string{"github.com/gofrs/flock", "github.com/jackc/pgx/v5", "github.com/mattn/go-sqlite3", "github.com/pressly/goose/v3"}, never: []string{"net/http"}},
 }
 
 // goPackage is what go list says of a package. Imports are those of the product's files, not of its tests.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/tls"
@@ -37,7 +38,7 @@ type joinCmd struct {
 	Region             string `help:"The new cluster's region."`
 	EnrolmentTokenFile string `placeholder:"FILE" xor:"target" help:"Take over the member for which this one-time token was made."`
 	RecoveryKeyFile    string `placeholder:"FILE" help:"Read the recovery key from this file; else it comes from COMPORTA_RECOVERY_KEY or a prompt."`
-	Overwrite          bool   `help:"Take over the member of that name with the recovery key, and replace what is in the state folder."`
+	Overwrite          bool   `help:"Take over the member of that name, which must be there, with the recovery key, and replace what is in the state folder."`
 	CAFile             string `name:"ca-file" placeholder:"FILE" help:"Trust the certificate authorities in this file (PEM) too."`
 }
 
@@ -71,10 +72,15 @@ func (c *joinCmd) request(p *process) (member.JoinRequest, error) {
 		return r, err
 	}
 	r.HTTP = client
+	if c.CAFile != "" {
+		if r.CAFile, err = filepath.Abs(c.CAFile); err != nil {
+			return r, err
+		}
+	}
 	if err := c.rights(p, &r); err != nil {
 		return r, err
 	}
-	r.RecoveryKey, err = p.read(secret{what: "recovery key", env: "COMPORTA_RECOVERY_KEY", file: c.RecoveryKeyFile, fileFlag: "recovery-key-file"})
+	r.RecoveryKey, err = p.read(secret{what: "recovery key", env: "COMPORTA_RECOVERY_KEY", file: c.RecoveryKeyFile, fileFlag: "recovery-key-file", twice: c.NewCluster != "" && !c.Overwrite})
 	return r, err
 }
 
@@ -142,7 +148,7 @@ type runMemberCmd struct {
 	State        string        `required:"" placeholder:"DIR" help:"The folder that member join made."`
 	Config       string        `placeholder:"FILE" help:"The member's own limits: a Microsoft.PowerBI.DataMovement.Pipeline.GatewayCore.dll.config. SIGHUP reads it again."`
 	AllowFolder  []string      `placeholder:"DIR" help:"Serve files and SQLite databases under this folder; may be given again."`
-	CAFile       string        `name:"ca-file" placeholder:"FILE" help:"Trust the certificate authorities in this file (PEM) too."`
+	CAFile       string        `name:"ca-file" placeholder:"FILE" help:"Trust the certificate authorities in this file (PEM) too. Default: the file that the join named."`
 	DrainTimeout time.Duration `default:"60s" help:"How long running requests may take to finish on SIGTERM."`
 	Tunnels      int           `default:"2" help:"How many tunnels to keep open, 1 to 8."`
 }
@@ -150,7 +156,16 @@ type runMemberCmd struct {
 // Run runs the member until ctx ends, then drains it. It returns an error when the service says that trying again is pointless.
 func (c *runMemberCmd) Run(ctx context.Context, p *process, log *slog.Logger) error {
 	raiseHeapFloor()
-	m, err := c.member(log)
+	state, err := member.Load(c.State)
+	if err != nil {
+		return err
+	}
+	release, err := member.Claim(c.State)
+	if err != nil {
+		return err
+	}
+	defer release()
+	m, err := c.member(state, log)
 	if err != nil {
 		return err
 	}
@@ -180,16 +195,12 @@ func (c *runMemberCmd) Run(ctx context.Context, p *process, log *slog.Logger) er
 	}
 }
 
-func (c *runMemberCmd) member(log *slog.Logger) (*member.Member, error) {
-	state, err := member.Load(c.State)
+func (c *runMemberCmd) member(state *member.State, log *slog.Logger) (*member.Member, error) {
+	tls, err := tlsConfig(cmp.Or(c.CAFile, state.CAFile))
 	if err != nil {
 		return nil, err
 	}
-	tls, err := tlsConfig(c.CAFile)
-	if err != nil {
-		return nil, err
-	}
-	folders, err := folders(c.AllowFolder)
+	folders, err := folders(c.AllowFolder, log)
 	if err != nil {
 		return nil, err
 	}
@@ -197,13 +208,17 @@ func (c *runMemberCmd) member(log *slog.Logger) (*member.Member, error) {
 		Version: version, Machine: machineName(), Now: time.Now, Jitter: mathrand.Float64, Log: log})
 }
 
-// folders makes the allowed folders absolute and sees that each is one.
-func folders(given []string) ([]string, error) {
+// folders makes the allowed folders absolute. One that is not there now may be a share that is mounted later, and is no reason to take
+// the other data sources down.
+func folders(given []string, log *slog.Logger) ([]string, error) {
 	list := make([]string, len(given))
 	for i, dir := range given {
 		info, err := os.Stat(dir)
-		if err != nil || !info.IsDir() {
+		switch {
+		case err == nil && !info.IsDir():
 			return nil, usagef("--allow-folder %s is not a folder", dir)
+		case err != nil:
+			log.Warn("an allowed folder cannot be read now; its data sources fail until it can", "folder", dir, "error", err)
 		}
 		if list[i], err = filepath.Abs(dir); err != nil {
 			return nil, fmt.Errorf("--allow-folder %s: %w", dir, err)

@@ -22,6 +22,8 @@ type secret struct {
 	fileFlag  string
 	// noPrompt: it is not asked for.
 	noPrompt bool
+	// twice: it is asked for twice, because a slip would be noticed too late.
+	twice bool
 }
 
 // read finds the secret: the file first, then the environment, then the person at the terminal.
@@ -33,7 +35,7 @@ func (p *process) read(s secret) (string, error) {
 		return value, nil
 	}
 	if terminal, ok := p.stdin.(*os.File); ok && !s.noPrompt && term.IsTerminal(int(terminal.Fd())) {
-		return p.prompt(terminal, s.what)
+		return p.ask(terminal, &s)
 	}
 	return "", usagef("there is no %s; %s", s.what, s.advice())
 }
@@ -50,6 +52,19 @@ func (s *secret) advice() string {
 		ways = append(ways, "run the command in a terminal")
 	}
 	return strings.Join(ways, ", or ")
+}
+
+// ask asks once, or twice and compares.
+func (p *process) ask(terminal *os.File, s *secret) (string, error) {
+	text, err := p.prompt(terminal, s.what)
+	if err != nil || !s.twice {
+		return text, err
+	}
+	again, err := p.prompt(terminal, s.what+" again")
+	if err == nil && again != text {
+		return "", usagef("the two are not the same; nothing was done")
+	}
+	return text, err
 }
 
 // prompt asks without echo.

@@ -31,6 +31,8 @@ const (
 	maxHeaderBytes = 64 << 10
 	// closeTimeout bounds each step of a shutdown after the requests have had their time.
 	closeTimeout = 5 * time.Second
+	// claimTimeout is how long a service waits on its start for another one on the same state to end.
+	claimTimeout = 10 * time.Second
 )
 
 // serverConfig is a service ready to start: the flags, and what must not be a flag.
@@ -139,7 +141,7 @@ func reachable(address net.Addr) string {
 // open opens the database and puts the use cases and the tunnels together.
 func (s *server) open(ctx context.Context) error {
 	var err error
-	s.store, err = persistence.Open(ctx, persistence.Config{DataDir: s.cfg.Data, URL: s.cfg.databaseURL, Now: time.Now, Log: s.cfg.log})
+	s.store, err = persistence.Open(ctx, persistence.Config{DataDir: s.cfg.Data, URL: s.cfg.databaseURL, Exclusive: claimTimeout, Now: time.Now, Log: s.cfg.log})
 	if err != nil {
 		return err
 	}

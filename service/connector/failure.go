@@ -41,6 +41,9 @@ func neverReached(cause error) bool {
 	return errors.As(cause, &dial) && dial.Op == "dial" || errors.As(cause, &dns) || errors.As(cause, &connect) || errors.Is(cause, errDead)
 }
 
+// encryptionAdvice is what an administrator can do about a certificate.
+const encryptionAdvice = "; let the members' machines trust it, or set encryptedConnection to Any (not checked) or NotEncrypted"
+
 // networkReason says in words of its own why a connection failed. It repeats no text that could hold a secret.
 func networkReason(err error) string {
 	var (
@@ -63,9 +66,9 @@ func networkReason(err error) string {
 	case errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):
 		return "the connection was reset"
 	case errors.As(err, &unknownCA):
-		return "TLS: its certificate is signed by an unknown authority"
+		return "TLS: its certificate is signed by an unknown authority" + encryptionAdvice
 	case errors.As(err, &hostname):
-		return "TLS: its certificate is for another name"
+		return "TLS: its certificate is for another name" + encryptionAdvice
 	case errors.As(err, &invalid), errors.As(err, &verify):
 		return "TLS: its certificate is not valid"
 	case errors.As(err, &alert), errors.As(err, &record):

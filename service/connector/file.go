@@ -27,11 +27,11 @@ type files struct {
 }
 
 func openFiles(d *gateway.TaskSource, folders []string) (source, error) {
-	f, err := fields(d.ConnectionDetails, "path")
+	place, err := gateway.ParsePlace(d.Type, d.ConnectionDetails)
 	if err != nil {
 		return nil, err
 	}
-	s := &files{kind: d.Type, path: f["path"], folders: folders}
+	s := &files{kind: d.Type, path: place.Path, folders: folders}
 	if d.Type == gateway.TypeFolder {
 		_, err = allowedFolder(s.path, folders)
 	} else {
@@ -42,7 +42,7 @@ func openFiles(d *gateway.TaskSource, folders []string) (source, error) {
 
 // allowedFolder is allowedFile for a folder; an allowed folder itself is one too.
 func allowedFolder(path string, folders []string) (string, error) {
-	refused := gateway.Errorf(gateway.CodeNotAllowedHere, "The folder %q is not one that this member allows, nor under one.", path)
+	refused := gateway.Errorf(gateway.CodeNotAllowedHere, "The folder %q is not one that this member allows, nor under one; its machine says which with comporta member run --allow-folder.", path)
 	if !filepath.IsAbs(path) {
 		return "", refused
 	}

@@ -63,7 +63,7 @@ func (c *client) invite(ctx context.Context, r JoinRequest) (string, error) {
 	}
 	if r.ClusterID != "" {
 		path += "/" + r.ClusterID.String() + "/memberGateways"
-		body = map[string]any{"name": r.Name, "recoveryKey": r.RecoveryKey, "overwriteExistingGateway": r.Overwrite}
+		body = map[string]any{"name": r.Name, "recoveryKey": r.RecoveryKey, "overwriteExistingGateway": r.Overwrite, "mustExist": r.Overwrite}
 	}
 	var answer struct {
 		EnrolmentToken string `json:"enrolmentToken"`
@@ -131,6 +131,15 @@ func explain(server string, err error) error {
 		return fmt.Errorf("%s cannot be reached: %w; is the service running, and is the address right?", server, op.Err)
 	}
 	return fmt.Errorf("no answer from %s: %w", server, err)
+}
+
+// advice is explain for a tunnel, whose own words are good but for what only a flag can mend.
+func advice(server string, err error) error {
+	var unknown x509.UnknownAuthorityError
+	if errors.As(err, &unknown) {
+		return explain(server, err)
+	}
+	return err
 }
 
 // hints say what to do about a code that the service answered with.

@@ -31,12 +31,14 @@ type JoinRequest struct {
 	ClientID, ClientSecret string
 	EnrolmentToken         string
 	RecoveryKey            string
-	// Overwrite takes over the member of that name with the recovery key, and replaces a state that is in the folder.
+	// Overwrite takes over the member of that name, which must be there, with the recovery key, and replaces a state that is in the folder.
 	Overwrite bool
 
 	// HTTP speaks to the service; nil is one with a time-out of a minute. Redirects are not followed, whatever it says.
 	HTTP             *http.Client
 	Version, Machine string
+	// CAFile is kept with the state, for whoever runs the member: the file of certificate authorities that HTTP trusts besides the system's.
+	CAFile string
 	// Random yields the machine's own key; nil is the system's secure source.
 	Random io.Reader
 	// Log takes warnings; nil discards them.
@@ -69,6 +71,7 @@ func Join(ctx context.Context, r JoinRequest) (*State, error) {
 		undo()
 		return nil, err
 	}
+	s.CAFile = r.CAFile
 	if err := s.Save(r.StateDir); err != nil {
 		undo()
 		return nil, fmt.Errorf("the service has taken this machine as member %s, but its keys are lost: %w; join again with --overwrite", s.MemberID, err)

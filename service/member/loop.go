@@ -26,6 +26,7 @@ type loop struct {
 	member *Member
 	dialer *tunnel.Dialer
 	log    func(msg string, args ...any)
+	warn   func(msg string, args ...any)
 
 	mu      sync.Mutex
 	current *tunnel.Tunnel
@@ -35,7 +36,7 @@ type loop struct {
 func newLoop(m *Member, slot int, epoch int64) *loop {
 	c := m.cfg
 	log := c.Log.With("member", c.State.MemberName, "tunnel", slot)
-	return &loop{member: m, log: log.Info,
+	return &loop{member: m, log: log.Info, warn: log.Warn,
 		dialer: &tunnel.Dialer{Server: m.server, TLS: c.TLS, Member: c.State.MemberID, Key: c.State.Key, Version: c.Version, Machine: c.Machine,
 			Epoch: epoch, Slot: slot, Now: c.Now, Log: log}}
 }
@@ -58,7 +59,7 @@ func (l *loop) run(ctx context.Context) error {
 		}
 		pause := l.pause(wait, err)
 		if err != nil {
-			l.log("the tunnel is down; trying again", "in", pause.Round(time.Millisecond), "reason", err)
+			l.warn("the tunnel is down; trying again", "in", pause.Round(time.Millisecond), "reason", advice(l.member.server.String(), err))
 		}
 		sleep(ctx, pause)
 		wait = min(2*wait, longestWait)

@@ -161,7 +161,8 @@ func TestAMovedTunnelIsReplacedFirst(t *testing.T) {
 		}
 	})
 	o.registry.Advise(0)
-	eventually(t, "both tunnels replaced", func() bool { return o.dialled.Load() == before+2 && o.presence(m).Tunnels == 2 && m.online.Load() == 4 })
+	// The running requests may both be on one of the old tunnels; the other then goes as soon as it is replaced.
+	eventually(t, "both tunnels replaced", func() bool { return o.dialled.Load() == before+2 && o.presence(m).Tunnels == 2 && m.online.Load() >= 3 })
 	close(p.out)
 	for _, r := range append(running, o.send(m, p.task())) {
 		if err := <-r; err != nil {

@@ -33,6 +33,8 @@ type State struct {
 	ClusterName string     `json:"clusterName"`
 	MemberID    gateway.ID `json:"memberId"`
 	MemberName  string     `json:"memberName"`
+	// CAFile names the certificate authorities that the join trusted besides the system's; "" for none.
+	CAFile string `json:"caFile,omitempty"`
 
 	Key        ed25519.PrivateKey `json:"-"`
 	ClusterKey *rsa.PrivateKey    `json:"-"`
