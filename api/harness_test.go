@@ -57,6 +57,8 @@ type world struct {
 	token                string
 	cluster              string
 	folder               string
+	// configFile is the …GatewayCore.dll.config of members that join from now on; "" for none.
+	configFile string
 }
 
 type keys struct{ members *service.Members }
@@ -249,7 +251,7 @@ func (w *world) join(r member.JoinRequest) *member.Member {
 		w.t.Fatal(err)
 	}
 	w.cluster = state.ClusterID.String()
-	m, err := member.New(member.Config{State: state, AllowFolders: []string{w.folder}, Version: "1.2.3", Machine: "box", Now: time.Now, Jitter: mathrand.Float64, Log: slog.New(slog.DiscardHandler)})
+	m, err := member.New(member.Config{State: state, ConfigFile: w.configFile, AllowFolders: []string{w.folder}, Version: "1.2.3", Machine: "box", Now: time.Now, Jitter: mathrand.Float64, Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		w.t.Fatal(err)
 	}

@@ -340,8 +340,10 @@ func TestOnlyAnAdministratorWhoCanLogInCounts(t *testing.T) {
 					_, err := w.Tenant.UpdatePrincipal(ctx, w.admin, w.admin.ID, PrincipalPatch{TenantAdmin: &no})
 					return err
 				},
-				"delete":        func(w *world) error { return w.Tenant.DeletePrincipal(ctx, w.admin, w.admin.ID) },
-				"remove secret": func(w *world) error { return w.Tenant.RemoveSecret(ctx, w.admin, w.admin.ID, w.secrets(t, w.admin.ID)[0]) },
+				"delete": func(w *world) error { return w.Tenant.DeletePrincipal(ctx, w.admin, w.admin.ID) },
+				"remove secret": func(w *world) error {
+					return w.Tenant.RemoveSecret(ctx, w.admin, w.admin.ID, w.secrets(t, w.admin.ID)[0])
+				},
 			} {
 				w := newWorld(t, func(cfg *Config) { cfg.Issuers = c.issuers })
 				p, _, err := w.Tenant.CreatePrincipal(ctx, w.admin, NewPrincipal{Kind: c.kind, Name: "second", TenantAdmin: true})

@@ -164,13 +164,14 @@ func (s *Clusters) takeOver(ctx context.Context, caller *gateway.Caller, old gat
 	return s.reinvite(ctx, caller, old.ID, old.PrimaryID)
 }
 
-// ClusterPatch changes what is not nil. ResetLimits first takes all limits back to the defaults.
+// ClusterPatch changes what is not nil. ResetLimits first takes all limits back to the defaults. SentBack says that the limits came with the
+// whole of what was read: see sentBack.
 type ClusterPatch struct {
 	Name, Description, Department, ContactInfo *string
 	AllowCloudRefresh, AllowCustomConnectors   *bool
 	Mode                                       *gateway.BalanceMode
 	Limits                                     gateway.Limits
-	ResetLimits                                bool
+	ResetLimits, SentBack                      bool
 	QueueTimeout                               *time.Duration
 }
 
@@ -222,11 +223,33 @@ func (p *ClusterPatch) apply(c gateway.Cluster) gateway.Cluster {
 	set(&c.AllowCustomConnectors, p.AllowCustomConnectors)
 	set(&c.Mode, p.Mode)
 	set(&c.QueueTimeout, p.QueueTimeout)
+	shown := c.Limits.Effective()
 	if p.ResetLimits {
 		c.Limits = gateway.Limits{}
 	}
-	c.Limits = p.Limits.Over(c.Limits)
+	given := p.Limits
+	if p.SentBack {
+		given = sentBack(given, c.Limits, shown)
+	}
+	c.Limits = given.Over(c.Limits)
 	return c
+}
+
+// sentBack leaves out what a client read and sent back unchanged with the rest of the object: a limit that is not set here and equals the one
+// that is shown. Reading, changing another property and writing must not turn limits that are inherited into ones that are set.
+func sentBack(given, own gateway.Limits, shown gateway.EffectiveLimits) gateway.Limits {
+	keep := func(given, own *int, shown int) *int {
+		if given != nil && own == nil && *given == shown {
+			return nil
+		}
+		return given
+	}
+	return gateway.Limits{
+		CPU:           keep(given.CPU, own.CPU, shown.CPU),
+		Memory:        keep(given.Memory, own.Memory, shown.Memory),
+		WindowMinutes: keep(given.WindowMinutes, own.WindowMinutes, int(shown.Window/time.Minute)),
+		Concurrency:   keep(given.Concurrency, own.Concurrency, shown.Concurrency),
+	}
 }
 
 func set[T any](to *T, from *T) {

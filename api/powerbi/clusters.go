@@ -1,6 +1,7 @@
 package powerbi
 
 import (
+	"encoding/json"
 	"net/http"
 	"time"
 
@@ -183,7 +184,7 @@ func (h *Handlers) UpdateCluster(c echo.Context) error {
 		return err
 	}
 	patch := service.ClusterPatch{Name: r.Name, Description: r.Description, Department: r.Department, ContactInfo: r.ContactInformation,
-		AllowCloudRefresh: r.AllowCloudDatasourceRefresh, AllowCustomConnectors: r.AllowCustomConnectors, Limits: r.limits(), ResetLimits: r.ResetLimits}
+		AllowCloudRefresh: r.AllowCloudDatasourceRefresh, AllowCustomConnectors: r.AllowCustomConnectors, Limits: r.limits(), ResetLimits: r.ResetLimits, SentBack: r.ID != nil}
 	if r.LoadBalancingSelectorType != nil {
 		patch.Mode = &r.LoadBalancingSelectorType.Value
 	}
@@ -197,12 +198,14 @@ func (h *Handlers) UpdateCluster(c echo.Context) error {
 	return h.answerCluster(c)
 }
 
-// LimitsRequest are the limits of a cluster or a member, with the names of the configuration file.
+// LimitsRequest are the limits of a cluster or a member, with the names of the configuration file. In the whole of an object sent back, which
+// its id tells, a limit that is inherited and unchanged stays inherited.
 type LimitsRequest struct {
-	CPU         *int `json:"cpuUtilizationPercentageThreshold" minimum:"0" maximum:"100"`
-	Memory      *int `json:"memoryUtilizationPercentageThreshold" minimum:"0" maximum:"100"`
-	Window      *int `json:"resourceUtilizationAggregationTimeInMinutes" minimum:"1" maximum:"60"`
-	Concurrency *int `json:"concurrentOperationLimit" minimum:"0" maximum:"100000"`
+	ID          json.RawMessage `json:"id" swaggerignore:"true"`
+	CPU         *int            `json:"cpuUtilizationPercentageThreshold" minimum:"0" maximum:"100"`
+	Memory      *int            `json:"memoryUtilizationPercentageThreshold" minimum:"0" maximum:"100"`
+	Window      *int            `json:"resourceUtilizationAggregationTimeInMinutes" minimum:"1" maximum:"60"`
+	Concurrency *int            `json:"concurrentOperationLimit" minimum:"0" maximum:"100000"`
 }
 
 func (r *LimitsRequest) limits() gateway.Limits {
