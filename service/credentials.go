@@ -16,14 +16,17 @@ func mayCreateType(caller *gateway.Caller, state *gateway.ClusterState, t gatewa
 	return gateway.Errorf(gateway.CodeForbidden, "Your role on this cluster does not include data sources of type %s.", t).About(state.Cluster.ID)
 }
 
-// credential picks and checks the entry to keep: the first in plan order. Every entry must be one that members can open.
-func (s *DataSources) credential(state *gateway.ClusterState, entries map[gateway.ID]CredentialInput) (gateway.StoredCredential, error) {
+// credential picks and checks the entry to keep: the first in plan order. Every entry must be one that members can open and log in with.
+func (s *DataSources) credential(state *gateway.ClusterState, t gateway.DataSourceType, entries map[gateway.ID]CredentialInput) (gateway.StoredCredential, error) {
 	if len(entries) == 0 {
 		return gateway.StoredCredential{}, gateway.Errorf(gateway.CodeCredentialFormat, "credentialDetails is missing.")
 	}
 	for id, entry := range entries {
 		if id != "" && !slices.ContainsFunc(state.Members, func(m gateway.Member) bool { return m.ID == id }) {
 			return gateway.StoredCredential{}, gateway.Errorf(gateway.CodeCredentialFormat, "credentialDetails names %s, which is not a member of the cluster.", id).About(id)
+		}
+		if err := t.CheckLogin(entry.Type); err != nil {
+			return gateway.StoredCredential{}, err
 		}
 		checked, err := s.checked(&state.Cluster, entry)
 		if err != nil {

@@ -2,7 +2,6 @@ package service
 
 import (
 	"context"
-	"encoding/json"
 	"slices"
 	"strings"
 
@@ -45,7 +44,7 @@ func (s *DataSources) Create(ctx context.Context, caller *gateway.Caller, cluste
 	if err := mayCreateType(caller, state, d.Type); err != nil {
 		return d, err
 	}
-	if d.Credential, err = s.credential(state, n.Credentials); err != nil {
+	if d.Credential, err = s.credential(state, d.Type, n.Credentials); err != nil {
 		return d, err
 	}
 	d.Credential.Version = 1
@@ -100,35 +99,13 @@ func servedWords() string {
 	return strings.Join(words, ", ")
 }
 
-// needed lists the connection details that each type cannot do without. The member checks them further, against its own configuration.
-var needed = map[gateway.DataSourceType][]string{
-	gateway.TypeSQLServer:  {"server", "database"},
-	gateway.TypePostgreSQL: {"server", "database"},
-	gateway.TypeMySQL:      {"server", "database"},
-	gateway.TypeExtension:  {"kind", "path"},
-	gateway.TypeWeb:        {"url"},
-	gateway.TypeOData:      {"url"},
-	gateway.TypeFile:       {"path"},
-	gateway.TypeFolder:     {"path"},
-}
-
+// checkConnection refuses details that no member could use. The member checks them further, against its own configuration.
 func checkConnection(t gateway.DataSourceType, details string) error {
 	if err := checkText("connectionDetails", details); err != nil {
 		return err
 	}
-	var parsed map[string]any
-	if err := json.Unmarshal([]byte(details), &parsed); err != nil || parsed == nil {
-		return gateway.Errorf(gateway.CodeInvalid, `connectionDetails must be the text of a JSON object, such as {"server":"db:5432","database":"sales"}.`)
-	}
-	for _, name := range needed[t] {
-		if text, ok := parsed[name].(string); !ok || strings.TrimSpace(text) == "" {
-			return gateway.Errorf(gateway.CodeInvalid, "connectionDetails of a %s data source must have %q.", t, name)
-		}
-	}
-	if kind, _ := parsed["kind"].(string); t == gateway.TypeExtension && !strings.EqualFold(kind, "SQLite") {
-		return gateway.Errorf(gateway.CodeUnsupportedDataSource, "Extension data sources of kind %q are not supported. Supported is SQLite.", kind)
-	}
-	return nil
+	_, err := gateway.ParsePlace(t, details)
+	return err
 }
 
 // DataSourceView is a data source as an answer shows it.
@@ -251,7 +228,11 @@ func (s *DataSources) Update(ctx context.Context, caller *gateway.Caller, cluste
 	}
 	var credential *gateway.StoredCredential
 	if patch.Credentials != nil {
-		c, err := s.credential(state, patch.Credentials)
+		known := state.DataSources[id]
+		if known == nil {
+			return hiddenError(Target{Cluster: cluster, DataSource: id})
+		}
+		c, err := s.credential(state, known.DataSource.Type, patch.Credentials)
 		if err != nil {
 			return err
 		}
@@ -270,10 +251,10 @@ func (s *DataSources) update(ctx context.Context, tx persistence.Tx, caller *gat
 	set(&after.Annotation, patch.Annotation)
 	set(&after.SingleSignOn, patch.SingleSignOn)
 	if patch.ConnectionDetails != nil {
-		if err := checkConnection(after.Type, *patch.ConnectionDetails); err != nil {
+		after.ConnectionDetails = *patch.ConnectionDetails
+		if err := checkMove(&before, after.ConnectionDetails, credential != nil); err != nil {
 			return err
 		}
-		after.ConnectionDetails = *patch.ConnectionDetails
 	}
 	if credential != nil {
 		after.Credential = *credential
@@ -283,6 +264,26 @@ func (s *DataSources) update(ctx context.Context, tx persistence.Tx, caller *gat
 		return err
 	}
 	return s.audit(ctx, tx, caller, change{action: "datasource.update", kind: "datasource", id: id, cluster: cluster, before: viewDataSource(before), after: viewDataSource(after)})
+}
+
+// checkMove refuses details that lead elsewhere without new credentials: whoever may change a data source need not know its password, and
+// would else have it sent to a machine of his own. Anonymous holds no secret. See docs/adr/0006.
+func checkMove(before *gateway.DataSource, details string, renewed bool) error {
+	if err := checkConnection(before.Type, details); err != nil {
+		return err
+	}
+	if renewed || strings.EqualFold(before.Credential.Type, "Anonymous") {
+		return nil
+	}
+	from, unreadable := gateway.ParsePlace(before.Type, before.ConnectionDetails)
+	to, err := gateway.ParsePlace(before.Type, details)
+	if err != nil {
+		return err
+	}
+	if unreadable == nil && from.Same(to) {
+		return nil
+	}
+	return gateway.Errorf(gateway.CodeCredentialFormat, "A new place takes new credentials: connectionDetails lead elsewhere than before, and the stored credentials are not sent there. Send credentialDetails for the new place in the same request.").About(before.ID)
 }
 
 // Delete removes a data source with its users.

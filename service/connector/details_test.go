@@ -1,7 +1,6 @@
 package connector
 
 import (
-	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
@@ -12,64 +11,6 @@ import (
 
 	"comporta/service/gateway"
 )
-
-func TestParseServer(t *testing.T) {
-	for text, want := range map[string]server{
-		`{"server":"db","database":"x"}`:               {host: "db", port: 99, database: "x"},
-		`{"Server":" db:5 ","Database":"x y"}`:         {host: "db", port: 5, database: "x y"},
-		`{"server":"db,5","database":"x"}`:             {host: "db", port: 5, database: "x"},
-		`{"server":"tcp:db.local,5","database":"x"}`:   {host: "db.local", port: 5, database: "x"},
-		`{"server":"[::1]:5","database":"x"}`:          {host: "::1", port: 5, database: "x"},
-		`{"server":"::1","database":"x"}`:              {host: "::1", port: 99, database: "x"},
-		`{"server":"db\\inst","database":"x"}`:         {host: "db", instance: "inst", database: "x"},
-		`{"server":"db\\inst,1500","database":"x"}`:    {host: "db", instance: "inst", port: 1500, database: "x"},
-		`{"server":"数据.example:5","database":"数据"}`:    {host: "数据.example", port: 5, database: "数据"},
-		`{"server":"10.0.0.1:65535","database":"a;b"}`: {host: "10.0.0.1", port: 65535, database: "a;b"},
-	} {
-		if got, err := parseServer(text, 99, true); err != nil || got != want {
-			t.Errorf("%s: %+v %v", text, got, err)
-		}
-	}
-	for text, words := range map[string]string{
-		`{"server":"db","database":"x","user":"u","Port":1}`: `["Port" "user"]`,
-		`{"server":"db"}`:                                 "database",
-		`{"server":"","database":"x"}`:                    "server",
-		`{"server":"/var/run/postgresql","database":"x"}`: "not a server",
-		`{"server":"@abstract","database":"x"}`:           "not a server",
-		`{"server":"db:0","database":"x"}`:                "port",
-		`{"server":"db:70000","database":"x"}`:            "port",
-		`{"server":"a b","database":"x"}`:                 "not a server",
-		`{"server":5,"database":"x"}`:                     "string",
-		`{"server":"db","database":"x"} {}`:               "object",
-		`[]`:                                              "object",
-		`null`:                                            "object",
-		``:                                                "object",
-		`{"server":"db","database":"a\u0000b"}`:           "control",
-	} {
-		if _, err := parseServer(text, 99, false); !gateway.IsCode(err, gateway.CodeInvalid) || !strings.Contains(err.Error(), words) {
-			t.Errorf("%s: %v", text, err)
-		}
-	}
-}
-
-func FuzzConnectionDetails(f *testing.F) {
-	f.Add(`{"server":"db:5","database":"x"}`)
-	f.Add(`{"server":"[::1]:5","database":"x"}`)
-	f.Add(`{"server":"a\\b,1","database":"x"}`)
-	f.Fuzz(func(t *testing.T, text string) {
-		s, err := parseServer(text, 1433, true)
-		if err != nil {
-			return
-		}
-		if s.host == "" || s.database == "" || strings.ContainsAny(s.host, "/@ ?#\\'\"=") || s.port == 0 && s.instance == "" {
-			t.Fatalf("%q gave %+v", text, s)
-		}
-		details, _ := json.Marshal(map[string]string{"server": s.host, "database": s.database})
-		if again, err := parseServer(string(details), 1433, true); err != nil || again.host != s.host || again.database != s.database {
-			t.Fatalf("%s gave %+v %v", details, again, err)
-		}
-	})
-}
 
 func source0(kind gateway.DataSourceType, details, encryption string) *gateway.TaskSource {
 	return &gateway.TaskSource{Type: kind, ConnectionDetails: details, Credential: gateway.StoredCredential{Type: "Basic", Encryption: encryption}}

@@ -37,7 +37,7 @@ func openMySQL(d *gateway.TaskSource, creds gateway.Credentials) (source, error)
 }
 
 func mysqlConfig(d *gateway.TaskSource, creds gateway.Credentials) (*mysql.Config, error) {
-	s, err := parseServer(d.ConnectionDetails, 3306, false)
+	s, err := gateway.ParsePlace(d.Type, d.ConnectionDetails)
 	if err != nil {
 		return nil, err
 	}
@@ -50,14 +50,14 @@ func mysqlConfig(d *gateway.TaskSource, creds gateway.Credentials) (*mysql.Confi
 		return nil, err
 	}
 	cfg := mysql.NewConfig()
-	cfg.Net, cfg.Addr, cfg.DBName, cfg.User, cfg.Passwd = "tcp", s.address(), s.database, who.user, who.password
+	cfg.Net, cfg.Addr, cfg.DBName, cfg.User, cfg.Passwd = "tcp", s.Address(), s.Database, who.user, who.password
 	cfg.Timeout = connectTimeout
 	cfg.Logger = &mysql.NopLogger{}
 	// Instants are shown in UTC, whatever the server's own zone is.
 	cfg.Params = map[string]string{"time_zone": "'+00:00'"}
 	switch mode {
 	case encryptAlways:
-		cfg.TLS = &tls.Config{ServerName: s.host, MinVersion: tls.VersionTLS12}
+		cfg.TLS = &tls.Config{ServerName: s.Host, MinVersion: tls.VersionTLS12}
 	case encryptAny:
 		cfg.TLS = &tls.Config{InsecureSkipVerify: true} // wanted: see encryptAny
 		cfg.AllowFallbackToPlaintext = true

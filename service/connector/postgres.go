@@ -41,7 +41,7 @@ func openPostgres(d *gateway.TaskSource, creds gateway.Credentials) (source, err
 }
 
 func postgresConfig(d *gateway.TaskSource, creds gateway.Credentials) (*pgxpool.Config, string, error) {
-	s, err := parseServer(d.ConnectionDetails, 5432, false)
+	s, err := gateway.ParsePlace(d.Type, d.ConnectionDetails)
 	if err != nil {
 		return nil, "", err
 	}
@@ -60,16 +60,16 @@ func postgresConfig(d *gateway.TaskSource, creds gateway.Credentials) (*pgxpool.
 		return nil, "", gateway.Errorf(gateway.CodeInternal, "The PostgreSQL driver could not be set up.")
 	}
 	c := &cfg.ConnConfig.Config
-	c.Host, c.Port, c.Database, c.User, c.Password = s.host, s.port, s.database, who.user, who.password
+	c.Host, c.Port, c.Database, c.User, c.Password = s.Host, s.Port, s.Database, who.user, who.password
 	c.ConnectTimeout = connectTimeout
 	c.Fallbacks = nil
 	c.TLSConfig = nil
 	switch mode {
 	case encryptAlways:
-		c.TLSConfig = &tls.Config{ServerName: s.host, MinVersion: tls.VersionTLS12}
+		c.TLSConfig = &tls.Config{ServerName: s.Host, MinVersion: tls.VersionTLS12}
 	case encryptAny:
 		c.TLSConfig = &tls.Config{InsecureSkipVerify: true} // wanted: see encryptAny
-		c.Fallbacks = []*pgconn.FallbackConfig{{Host: s.host, Port: s.port}}
+		c.Fallbacks = []*pgconn.FallbackConfig{{Host: s.Host, Port: s.Port}}
 	}
 	c.RuntimeParams = map[string]string{
 		"application_name": "comporta", "client_encoding": "UTF8", "timezone": "UTC", "datestyle": "ISO, MDY",
@@ -80,7 +80,7 @@ func postgresConfig(d *gateway.TaskSource, creds gateway.Credentials) (*pgxpool.
 	}
 	cfg.MaxConns, cfg.MinConns, cfg.MaxConnIdleTime = maxConnections, 0, connectionIdle
 	cfg.AfterRelease = forget
-	return cfg, s.address(), nil
+	return cfg, s.Address(), nil
 }
 
 // forget makes a used connection as good as new: settings, locks, temporary tables, cursors. It runs after the request has ended, off

@@ -20,18 +20,15 @@ import (
 type sqliteDialect struct{ path string }
 
 func openSQLite(d *gateway.TaskSource, readOnly bool, folders []string) (source, error) {
-	f, err := fields(d.ConnectionDetails, "kind", "path")
+	place, err := gateway.ParsePlace(d.Type, d.ConnectionDetails)
 	if err != nil {
 		return nil, err
 	}
-	if !strings.EqualFold(f["kind"], "SQLite") {
-		return nil, gateway.Errorf(gateway.CodeUnsupportedDataSource, "This member does not serve extensions of kind %q; SQLite is served.", f["kind"])
-	}
-	path, err := allowedFile(f["path"], folders)
+	path, err := allowedFile(place.Path, folders)
 	if err != nil {
 		return nil, err
 	}
-	return newDatabase(&sqliteConnector{dsn: sqliteDSN(path, readOnly)}, &sqliteDialect{path: f["path"]}), nil
+	return newDatabase(&sqliteConnector{dsn: sqliteDSN(path, readOnly)}, &sqliteDialect{path: place.Path}), nil
 }
 
 // sqliteDSN opens an existing file, for reading only if that is all that is wanted.
@@ -46,7 +43,7 @@ func sqliteDSN(path string, readOnly bool) string {
 // allowedFile resolves symbolic links and returns the real path, if that lies under one of the folders. Outside of them it does not
 // tell whether a file is there.
 func allowedFile(path string, folders []string) (string, error) {
-	refused := gateway.Errorf(gateway.CodeNotAllowedHere, "The file %q is not under a folder that this member allows.", path)
+	refused := gateway.Errorf(gateway.CodeNotAllowedHere, "The file %q is not under a folder that this member allows; its machine says which with comporta member run --allow-folder.", path)
 	if !filepath.IsAbs(path) {
 		return "", refused
 	}

@@ -35,7 +35,7 @@ func openSQLServer(d *gateway.TaskSource, creds gateway.Credentials) (source, er
 
 // sqlServerDSN returns a URL in which everything that a request names is escaped, and where the server is, for messages.
 func sqlServerDSN(d *gateway.TaskSource, creds gateway.Credentials) (dsn, where string, err error) {
-	s, err := parseServer(d.ConnectionDetails, 1433, true)
+	s, err := gateway.ParsePlace(d.Type, d.ConnectionDetails)
 	if err != nil {
 		return "", "", err
 	}
@@ -48,7 +48,7 @@ func sqlServerDSN(d *gateway.TaskSource, creds gateway.Credentials) (dsn, where 
 		return "", "", err
 	}
 	options := url.Values{
-		"database":     {s.database},
+		"database":     {s.Database},
 		"app name":     {"comporta"},
 		"dial timeout": {strconv.Itoa(int(connectTimeout / time.Second))},
 	}
@@ -62,14 +62,14 @@ func sqlServerDSN(d *gateway.TaskSource, creds gateway.Credentials) (dsn, where 
 	case encryptNever:
 		options.Set("encrypt", "disable")
 	}
-	u := url.URL{Scheme: "sqlserver", User: url.UserPassword(who.user, who.password), Host: s.address(), RawQuery: options.Encode()}
+	u := url.URL{Scheme: "sqlserver", User: url.UserPassword(who.user, who.password), Host: s.Address(), RawQuery: options.Encode()}
 	where = u.Host
-	if s.instance != "" {
-		if s.port == 0 {
-			u.Host = s.host
+	if s.Instance != "" {
+		if s.Port == 0 {
+			u.Host = s.Host
 		}
-		u.Path = "/" + s.instance
-		where = s.host + `\` + s.instance
+		u.Path = "/" + s.Instance
+		where = s.Host + `\` + s.Instance
 	}
 	return u.String(), where, nil
 }

@@ -36,11 +36,7 @@ type web struct {
 }
 
 func openWeb(d *gateway.TaskSource, creds gateway.Credentials) (source, error) {
-	f, err := fields(d.ConnectionDetails, "url")
-	if err != nil {
-		return nil, err
-	}
-	base, err := parseBase(f["url"])
+	place, err := gateway.ParsePlace(d.Type, d.ConnectionDetails)
 	if err != nil {
 		return nil, err
 	}
@@ -48,7 +44,7 @@ func openWeb(d *gateway.TaskSource, creds gateway.Credentials) (source, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &web{base: base, where: base.Host, accept: "*/*"}
+	w := &web{base: place.URL, where: place.URL.Host, accept: "*/*"}
 	if d.Type == gateway.TypeOData {
 		w.accept = "application/json"
 	}

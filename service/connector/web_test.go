@@ -116,10 +116,7 @@ func TestWebStreamsAndEnds(t *testing.T) {
 }
 
 func TestJoin(t *testing.T) {
-	base, err := parseBase("https://api.local/v1/data?key=1")
-	if err != nil {
-		t.Fatal(err)
-	}
+	base := baseURL(t, "https://api.local/v1/data?key=1")
 	for path, want := range map[string]string{
 		"": "https://api.local/v1/data?key=1", "/": "https://api.local/v1/data/?key=1", "a/b?c=../d": "https://api.local/v1/data/a/b?key=1&c=../d",
 		"/a%20b": "https://api.local/v1/data/a%20b?key=1", "a%2Fb": "https://api.local/v1/data/a%2Fb?key=1", "Customers('x')": "https://api.local/v1/data/Customers('x')?key=1",
@@ -137,18 +134,22 @@ func TestJoin(t *testing.T) {
 			t.Errorf("%q gave %v", path, got)
 		}
 	}
-	for _, text := range []string{"ftp://x", "https://", "https://u:p@x/", "x", "https://x/#f", "https:x", "https://x/../y", "javascript:alert(1)"} {
-		if _, err := parseBase(text); err == nil {
-			t.Errorf("%q is a base", text)
-		}
+}
+
+func baseURL(t testing.TB, text string) *url.URL {
+	t.Helper()
+	place, err := gateway.ParsePlace(gateway.TypeWeb, `{"url":"`+text+`"}`)
+	if err != nil {
+		t.Fatal(err)
 	}
+	return place.URL
 }
 
 func FuzzWebPath(f *testing.F) {
 	for _, seed := range []string{"a/b?c=d", "../x", "%2e%2e/", "//evil", "a;b/../c", "%zz", "a%2fb"} {
 		f.Add(seed)
 	}
-	base, _ := parseBase("https://api.local:8443/root/data")
+	base := baseURL(f, "https://api.local:8443/root/data")
 	f.Fuzz(func(t *testing.T, path string) {
 		got, err := join(base, path)
 		if err != nil {
