@@ -87,6 +87,9 @@ func TestTheRightsTableNamesEveryRouteAndNoOther(t *testing.T) {
 func TestWhoMayDoWhat(t *testing.T) {
 	onBothStores(t, func(t *testing.T, state persistence.Config) {
 		callers, lines := parseRights(t)
+		if state.URL != "" { // what differs by store does not differ by scope; SQLite has both
+			lines = slices.DeleteFunc(lines, func(l rightsLine) bool { return strings.Contains(l.path, "/me/") })
+		}
 		r := newRoles(newWorldOn(t, state))
 		r.checkNames(callers)
 		// Lines that change nothing come first, while lists are short; those with another policy last.
