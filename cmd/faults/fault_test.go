@@ -34,8 +34,8 @@ type fault struct {
 	fresh, held time.Duration
 }
 
-// What callers may see. A write that was running when its member was lost has an unknown outcome, which is said; a large answer that
-// had begun breaks off visibly.
+// What callers may see. A write that was running when its member was lost has an unknown outcome, which is said; an answer of which the
+// caller has a part already, because it is large or slow, breaks off visibly.
 var (
 	cutReads  = []string{broken}
 	cutWrites = []string{broken, string(gateway.CodeOutcomeUnknown)}

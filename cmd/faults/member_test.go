@@ -16,6 +16,7 @@ const (
 // member is one member of a world's cluster: the process, and with a network its namespace, line and way to the database.
 type member struct {
 	name, id, state string
+	trust           []string // flags
 	process         *process
 	ns              *namespace
 	wire            *wire
@@ -24,7 +25,7 @@ type member struct {
 
 // newMember joins a member and makes its machine; start starts it.
 func (w *world) newMember(name string) (*member, error) {
-	m := &member{name: name, state: filepath.Join(w.dir, name)}
+	m := &member{name: name, state: filepath.Join(w.dir, name), trust: w.trust()}
 	w.members = append(w.members, m)
 	if err := w.join(m); err != nil || w.net == nil {
 		return m, err
@@ -40,6 +41,7 @@ func (w *world) join(m *member) error {
 	} else {
 		args = append(args, "--cluster", w.cluster)
 	}
+	args = append(args, w.trust()...)
 	p, err := launch(nil, []string{"COMPORTA_CLIENT_ID=" + w.adminID, "COMPORTA_CLIENT_SECRET=" + adminSecret, "COMPORTA_RECOVERY_KEY=" + recoveryKey}, args...)
 	if err != nil {
 		return err
@@ -63,7 +65,7 @@ func (m *member) connect(net *network, database string) (err error) {
 
 // start starts the member's process.
 func (m *member) start() (err error) {
-	m.process, err = launch(m.ns, nil, "member", "run", "--state", m.state, "--drain-timeout", "20s")
+	m.process, err = launch(m.ns, nil, append([]string{"member", "run", "--state", m.state, "--drain-timeout", "20s"}, m.trust...)...)
 	return err
 }
 

@@ -60,8 +60,7 @@ func (f *fault) failed(r *request) string {
 	switch {
 	case r.failure == "":
 		return ""
-	case r.failure == broken && r.kind == read && !slices.Contains(permitted, connection), r.failure == wrong:
-	case r.phase != healed && slices.Contains(permitted, r.failure):
+	case r.failure != wrong && r.phase != healed && slices.Contains(permitted, r.failure):
 		return ""
 	}
 	return fmt.Sprintf("%s failed: %s %s", r, r.failure, r.detail)

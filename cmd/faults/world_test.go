@@ -40,6 +40,7 @@ type world struct {
 	source  string
 	members []*member
 	client  *http.Client
+	tls     *certificate // nil on loopback
 
 	mu    sync.Mutex
 	token string
@@ -67,9 +68,8 @@ func newService(network *network, db *database, flags ...string) (*world, error)
 	if err != nil {
 		return nil, err
 	}
-	w := &world{dir: dir, data: filepath.Join(dir, "data"), flags: flags, net: network, db: db, address: "127.0.0.1:0", adminID: uuid.NewString(),
-		client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 32, Proxy: nil}, Timeout: 2 * time.Minute}}
-	if err := all(w.disk, w.serve); err != nil {
+	w := &world{dir: dir, data: filepath.Join(dir, "data"), flags: flags, net: network, db: db, address: "127.0.0.1:0", adminID: uuid.NewString()}
+	if err := all(w.disk, w.encrypt, w.serve); err != nil {
 		w.close()
 		return nil, err
 	}
@@ -83,6 +83,27 @@ func (w *world) disk() error {
 	}
 	w.address = net.JoinHostPort(w.net.service.String(), "0")
 	return unix.Mount("tmpfs", w.data, "tmpfs", 0, "size="+dataSize)
+}
+
+// encrypt readies the callers, and a certificate where requests cross a line.
+func (w *world) encrypt() (err error) {
+	transport := &http.Transport{MaxIdleConnsPerHost: 32}
+	w.client = &http.Client{Transport: transport, Timeout: 2 * time.Minute}
+	if w.net == nil {
+		return nil
+	}
+	if w.tls, err = newCertificate(w.dir, w.net.service); err == nil {
+		transport.TLSClientConfig = w.tls.trust
+	}
+	return err
+}
+
+// trust are the flags with which a member believes the service.
+func (w *world) trust() []string {
+	if w.tls == nil {
+		return nil
+	}
+	return []string{"--ca-file", w.tls.cert}
 }
 
 // populate makes the cluster with its two members and the data source.
@@ -106,7 +127,9 @@ func (w *world) close() {
 	if w.service != nil {
 		w.service.kill()
 	}
-	w.client.CloseIdleConnections()
+	if w.client != nil {
+		w.client.CloseIdleConnections()
+	}
 	if w.net != nil {
 		_ = unix.Unmount(w.data, unix.MNT_DETACH)
 	}
@@ -115,8 +138,11 @@ func (w *world) close() {
 
 // serve starts the service and logs in.
 func (w *world) serve() (err error) {
-	w.service, err = launch(nil, []string{"COMPORTA_ADMIN_ID=" + w.adminID, "COMPORTA_ADMIN_SECRET=" + adminSecret},
-		append([]string{"serve", "--listen", w.address, "--data", w.data, "--allow-insecure-http", "--token-lifetime", "24h", "--shutdown-timeout", "20s"}, w.flags...)...)
+	args := append([]string{"serve", "--listen", w.address, "--data", w.data, "--token-lifetime", "24h", "--shutdown-timeout", "20s"}, w.flags...)
+	if w.tls != nil {
+		args = append(args, "--tls-cert", w.tls.cert, "--tls-key", w.tls.key)
+	}
+	w.service, err = launch(nil, []string{"COMPORTA_ADMIN_ID=" + w.adminID, "COMPORTA_ADMIN_SECRET=" + adminSecret}, args...)
 	if err != nil {
 		return err
 	}

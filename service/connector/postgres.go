@@ -76,16 +76,33 @@ func postgresConfig(d *gateway.TaskSource, creds gateway.Credentials) (*pgxpool.
 		"intervalstyle": "postgres", "bytea_output": "hex", "extra_float_digits": "1",
 	}
 	c.BuildContextWatcherHandler = func(conn *pgconn.PgConn) ctxwatch.Handler {
-		return &pgconn.CancelRequestContextWatcherHandler{Conn: conn, DeadlineDelay: 2 * time.Second}
+		return &canceller{pgconn.CancelRequestContextWatcherHandler{Conn: conn, DeadlineDelay: 2 * time.Second}}
 	}
 	cfg.MaxConns, cfg.MinConns, cfg.MaxConnIdleTime = maxConnections, 0, connectionIdle
 	cfg.AfterRelease = forget
 	return cfg, s.Address(), nil
 }
 
+// canceller cancels a statement by a request of its own to the server. That request may be late, by whatever the network holds it up, and
+// cancels what the connection does then: so a connection on whose account one was sent is not used again.
+type canceller struct {
+	pgconn.CancelRequestContextWatcherHandler
+}
+
+const cancelSent = "a cancel request was sent"
+
+// HandleCancel implements ctxwatch.Handler.
+func (c *canceller) HandleCancel(ctx context.Context) {
+	c.Conn.CustomData()[cancelSent] = true
+	c.CancelRequestContextWatcherHandler.HandleCancel(ctx)
+}
+
 // forget makes a used connection as good as new: settings, locks, temporary tables, cursors. It runs after the request has ended, off
 // its path; a connection that cannot be cleaned is closed.
 func forget(conn *pgx.Conn) bool {
+	if conn.PgConn().CustomData()[cancelSent] != nil {
+		return false
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), resetTimeout)
 	defer cancel()
 	return conn.PgConn().Exec(ctx, "discard all").Close() == nil
