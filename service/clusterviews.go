@@ -66,7 +66,7 @@ func (v *ClusterView) Primary() *MemberView {
 	return nil
 }
 
-// List returns the clusters of a scope, oldest first.
+// List returns the clusters of a scope as the caller may see them, oldest first.
 func (s *Clusters) List(ctx context.Context, caller *gateway.Caller, scope Scope, f persistence.ClusterFilter) ([]ClusterView, error) {
 	if scope == Individual {
 		f.Principal = caller.ID
@@ -80,11 +80,14 @@ func (s *Clusters) List(ctx context.Context, caller *gateway.Caller, scope Scope
 		views, err = s.views(ctx, r, clusters)
 		return err
 	})
+	for i := range views {
+		views[i].showTo(caller)
+	}
 	return views, err
 }
 
-// Get returns one cluster.
-func (s *Clusters) Get(ctx context.Context, id gateway.ID) (ClusterView, error) {
+// Get returns one cluster as the caller may see it.
+func (s *Clusters) Get(ctx context.Context, caller *gateway.Caller, id gateway.ID) (ClusterView, error) {
 	var view ClusterView
 	err := s.Store.View(ctx, func(r persistence.Reader) error {
 		c, err := r.Cluster(ctx, id)
@@ -97,7 +100,21 @@ func (s *Clusters) Get(ctx context.Context, id gateway.ID) (ClusterView, error) 
 		}
 		return err
 	})
+	view.showTo(caller)
 	return view, err
+}
+
+// showTo leaves out who has a role on the cluster unless the caller may see that.
+func (v *ClusterView) showTo(caller *gateway.Caller) {
+	r := Rights{TenantAdmin: caller.TenantAdmin, AnyDataSource: true}
+	for i := range v.Permissions {
+		if v.Permissions[i].PrincipalID == caller.ID {
+			r.Cluster = v.Permissions[i].Role
+		}
+	}
+	if Decide(SeePermissions, r) != Allowed {
+		v.Permissions = []PermissionView{}
+	}
 }
 
 // views joins clusters with their members, permissions and data source ids; one query each for the whole list.

@@ -21,6 +21,8 @@ const (
 	Install Action = "install"
 	// SeeCluster: read one cluster, its members and status.
 	SeeCluster Action = "see-cluster"
+	// SeePermissions: read who has a role on a cluster.
+	SeePermissions Action = "see-permissions"
 	// ManageCluster: change, rename or remove a cluster or member, limits, permissions.
 	ManageCluster Action = "manage-cluster"
 	// CreateDataSource: register a data source on the cluster.
@@ -74,6 +76,9 @@ func Decide(action Action, r Rights) Verdict {
 		return allowIf(r.TenantAdmin || r.PolicyOpen || r.Installer)
 	case SeeCluster:
 		return orHide(seesCluster, true)
+	case SeePermissions:
+		// Names and e-mail addresses are no business of somebody who only uses a data source.
+		return orHide(seesCluster, admin || r.Cluster != "")
 	case ManageCluster:
 		return orHide(seesCluster, admin)
 	case CreateDataSource:
@@ -202,6 +207,7 @@ var forbiddenWords = map[Action]string{
 	ListAll:          "Listing every cluster of the organisation takes the tenant role TenantAdmin. Leave the organisation scope to list your own.",
 	Administer:       "This takes the tenant role TenantAdmin.",
 	Install:          "The tenant policy restricts who may create clusters and join members, and you are not one of the installers. Ask a TenantAdmin.",
+	SeePermissions:   "Seeing who has a role on the cluster takes the role ConnectionCreator or more on it.",
 	ManageCluster:    "This takes the role Admin on the cluster.",
 	CreateDataSource: "Creating a data source takes the role ConnectionCreator or more on the cluster.",
 	ManageDataSource: "This takes the role Owner on the data source, or Admin on its cluster.",

@@ -32,6 +32,7 @@ func TestDecideFollowsTheTable(t *testing.T) {
 		Administer:       "FFFAFFFFFFF",
 		Install:          "FAAAFFFFFFF",
 		SeeCluster:       "HHHAAAAAAAA",
+		SeePermissions:   "HHHAAAAFFFF",
 		ManageCluster:    "HHHAAFFFFFF",
 		CreateDataSource: "HHHFAAAFFFF",
 		SeeDataSource:    "HHHAAHHAAAH",

@@ -124,7 +124,7 @@ func (h *Handlers) GetGateway(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	view, err := h.Service.Clusters.Get(c.Request().Context(), id)
+	view, err := h.Service.Clusters.Get(c.Request().Context(), rest.Caller(c), id)
 	if err != nil {
 		return err
 	}
@@ -162,7 +162,7 @@ func (h *Handlers) UpdateGateway(c echo.Context) error {
 		return err
 	}
 	ctx := c.Request().Context()
-	now, err := h.Service.Clusters.Get(ctx, id)
+	now, err := h.Service.Clusters.Get(ctx, rest.Caller(c), id)
 	if err != nil {
 		return err
 	}

@@ -88,7 +88,7 @@ func TestLeastLoadedSurvivesWholeObject(t *testing.T) {
 	id, mode := w.cluster("Lisbon"), gateway.LeastLoaded
 	must(t, w.service.Clusters.Update(context.Background(), w.caller(), gateway.ID(id), service.ClusterPatch{Mode: &mode}))
 	w.call(w.token, "PATCH", "/v1/gateways/"+id, `{"type":"OnPremises","loadBalancingSetting":"DistributeEvenly"}`, 200)
-	v, err := w.service.Clusters.Get(context.Background(), gateway.ID(id))
+	v, err := w.service.Clusters.Get(context.Background(), w.caller(), gateway.ID(id))
 	must(t, err)
 	if v.Mode != mode {
 		t.Errorf("mode is %s", v.Mode)

@@ -46,7 +46,7 @@ func (h *Handlers) ListMembers(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	view, err := h.Service.Clusters.Get(c.Request().Context(), id)
+	view, err := h.Service.Clusters.Get(c.Request().Context(), rest.Caller(c), id)
 	if err != nil {
 		return err
 	}
@@ -106,7 +106,7 @@ func (h *Handlers) answerMember(c echo.Context, clusterID, id gateway.ID) error 
 	if err != nil {
 		return err
 	}
-	of, err := h.Service.Clusters.Get(ctx, clusterID)
+	of, err := h.Service.Clusters.Get(ctx, rest.Caller(c), clusterID)
 	if err != nil {
 		return err
 	}

@@ -72,7 +72,7 @@ func gatewayRole(p *service.PermissionView) RoleAssignment {
 //	@Param		cluster				path		string	true	"gateway id"	Format(uuid)
 //	@Param		continuationToken	query		string	false	"from the page before"
 //	@Success	200					{object}	Page[RoleAssignment]
-//	@Failure	400,401,404			{object}	ErrorResponse
+//	@Failure	400,401,403,404			{object}	ErrorResponse
 //	@Router		/v1/gateways/{cluster}/roleAssignments [get]
 func (h *Handlers) ListGatewayRoles(c echo.Context) error {
 	after, err := afterOf(c)
@@ -83,7 +83,7 @@ func (h *Handlers) ListGatewayRoles(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	view, err := h.Service.Clusters.Get(c.Request().Context(), id)
+	view, err := h.Service.Clusters.Get(c.Request().Context(), rest.Caller(c), id)
 	if err != nil {
 		return err
 	}
@@ -134,7 +134,7 @@ func (h *Handlers) AddGatewayRole(c echo.Context) error {
 }
 
 func (h *Handlers) permission(c echo.Context, cluster, principal gateway.ID) (service.PermissionView, error) {
-	view, err := h.Service.Clusters.Get(c.Request().Context(), cluster)
+	view, err := h.Service.Clusters.Get(c.Request().Context(), rest.Caller(c), cluster)
 	if err != nil {
 		return service.PermissionView{}, err
 	}
@@ -163,7 +163,7 @@ func roleIDs(c echo.Context) (cluster, principal gateway.ID, err error) {
 //	@Param		cluster		path		string	true	"gateway id"			Format(uuid)
 //	@Param		principal	path		string	true	"role assignment id"	Format(uuid)
 //	@Success	200			{object}	RoleAssignment
-//	@Failure	401,404		{object}	ErrorResponse
+//	@Failure	401,403,404		{object}	ErrorResponse
 //	@Router		/v1/gateways/{cluster}/roleAssignments/{principal} [get]
 func (h *Handlers) GetGatewayRole(c echo.Context) error {
 	id, principal, err := roleIDs(c)

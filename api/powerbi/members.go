@@ -38,7 +38,7 @@ func (h *Handlers) ListMembers(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	view, err := h.Service.Clusters.Get(c.Request().Context(), id)
+	view, err := h.Service.Clusters.Get(c.Request().Context(), rest.Caller(c), id)
 	if err != nil {
 		return err
 	}
@@ -107,7 +107,7 @@ func (h *Handlers) memberOf(c echo.Context) (*service.ClusterView, *service.Memb
 	if err != nil {
 		return nil, nil, err
 	}
-	view, err := h.Service.Clusters.Get(c.Request().Context(), clusterID)
+	view, err := h.Service.Clusters.Get(c.Request().Context(), rest.Caller(c), clusterID)
 	if err != nil {
 		return nil, nil, err
 	}

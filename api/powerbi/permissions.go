@@ -27,14 +27,14 @@ type PermissionRequest struct {
 //	@Security	oauth2
 //	@Param		cluster	path		string	true	"cluster id"	Format(uuid)
 //	@Success	200		{object}	List[Permission]
-//	@Failure	401,404	{object}	ErrorResponse
+//	@Failure	401,403,404	{object}	ErrorResponse
 //	@Router		/v2.0/myorg/gatewayClusters/{cluster}/permissions [get]
 func (h *Handlers) ListPermissions(c echo.Context) error {
 	id, err := rest.ID(c, rest.ParamCluster)
 	if err != nil {
 		return err
 	}
-	view, err := h.Service.Clusters.Get(c.Request().Context(), id)
+	view, err := h.Service.Clusters.Get(c.Request().Context(), rest.Caller(c), id)
 	if err != nil {
 		return err
 	}

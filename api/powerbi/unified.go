@@ -47,7 +47,7 @@ func (h *Handlers) GetUnifiedCluster(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	view, err := h.Service.Clusters.Get(c.Request().Context(), id)
+	view, err := h.Service.Clusters.Get(c.Request().Context(), rest.Caller(c), id)
 	if err != nil {
 		return err
 	}
