@@ -104,11 +104,19 @@ func orDefault(word, fallback string, all ...string) (string, error) {
 	return oneOf(word, all...)
 }
 
-// credentials reads credentialDetails: a map from member id to CredentialDetails, or one CredentialDetails for all.
+// credentials reads credentialDetails: a map from member id to CredentialDetails, or one CredentialDetails for all. A member that is named
+// twice, however its id is written, would have one of its entries lost unseen.
 func credentials(raw json.RawMessage, decode func([]byte, any) error) (map[gateway.ID]service.CredentialInput, error) {
 	var entries map[string]json.RawMessage
 	if err := json.Unmarshal(raw, &entries); err != nil {
 		return nil, gateway.Errorf(gateway.CodeInvalid, "credentialDetails must be an object: credentials by member id, or one for all members.")
+	}
+	// A map would hide an entry that stands twice, letter by letter.
+	var strict struct {
+		CredentialDetails map[string]json.RawMessage `json:"credentialDetails"`
+	}
+	if err := decode([]byte(`{"credentialDetails":`+string(raw)+`}`), &strict); err != nil {
+		return nil, err
 	}
 	byMember := map[gateway.ID]service.CredentialInput{}
 	for key, entry := range entries {
@@ -123,6 +131,9 @@ func credentials(raw json.RawMessage, decode func([]byte, any) error) (map[gatew
 		input, err := d.input()
 		if err != nil {
 			return nil, err
+		}
+		if _, twice := byMember[id]; twice {
+			return nil, gateway.Errorf(gateway.CodeInvalid, "credentialDetails names the member %s twice.", id).About(id)
 		}
 		byMember[id] = input
 		if id == "" {
