@@ -164,7 +164,33 @@ type UpdateDataSourceRequest struct {
 	DatasourceName       *string         `json:"datasourceName"`
 	DatasourceAnnotation *string         `json:"datasourceAnnotation"`
 	SingleSignOnType     *string         `json:"singleSignOnType" enums:"None,Kerberos,AzureActiveDirectory,SAML,KerberosDirectQueryAndRefresh"`
-	ConnectionDetails    json.RawMessage `json:"connectionDetails" swaggertype:"string"`
+	// ConnectionDetails that lead to another place need CredentialDetails beside them.
+	ConnectionDetails json.RawMessage `json:"connectionDetails" swaggertype:"string"`
+	// CredentialDetails replace the stored credentials; the same forms as on create.
+	CredentialDetails json.RawMessage `json:"credentialDetails" swaggertype:"object"`
+}
+
+func (r *UpdateDataSourceRequest) patch() (service.DataSourcePatch, error) {
+	p := service.DataSourcePatch{Name: r.DatasourceName, Annotation: r.DatasourceAnnotation}
+	if r.SingleSignOnType != nil {
+		word, err := singleSignOn(*r.SingleSignOnType)
+		if err != nil {
+			return p, err
+		}
+		p.SingleSignOn = &word
+	}
+	if r.ConnectionDetails != nil {
+		text, err := textOf(r.ConnectionDetails, "connectionDetails")
+		if err != nil {
+			return p, err
+		}
+		p.ConnectionDetails = &text
+	}
+	var err error
+	if r.CredentialDetails != nil {
+		p.Credentials, err = credentials(r.CredentialDetails, decodeEntry)
+	}
+	return p, err
 }
 
 // dataSourceReadOnly are the properties that a get-change-patch sends back.
@@ -172,11 +198,12 @@ var dataSourceReadOnly = []string{"@odata.context", "id", "clusterId", "gatewayI
 
 // UpdateDataSource changes a data source.
 //
-//	@Summary	Change a data source
-//	@Tags		data sources
-//	@Accept		json
-//	@Produce	json
-//	@Security	oauth2
+//	@Summary		Change a data source
+//	@Description	connectionDetails that lead to another place (server, database, url, path) need credentialDetails in the same request, unless the credential type is Anonymous: the stored credentials are sent to no other place than the one they were given for.
+//	@Tags			data sources
+//	@Accept			json
+//	@Produce		json
+//	@Security		oauth2
 //	@Param		cluster		path		string					true	"cluster id"		Format(uuid)
 //	@Param		dataSource	path		string					true	"data source id"	Format(uuid)
 //	@Param		body		body		UpdateDataSourceRequest	true	"what changes"
@@ -188,20 +215,9 @@ func (h *Handlers) UpdateDataSource(c echo.Context) error {
 	if err := rest.Decode(c, &r, dataSourceReadOnly...); err != nil {
 		return err
 	}
-	patch := service.DataSourcePatch{Name: r.DatasourceName, Annotation: r.DatasourceAnnotation}
-	if r.SingleSignOnType != nil {
-		word, err := singleSignOn(*r.SingleSignOnType)
-		if err != nil {
-			return err
-		}
-		patch.SingleSignOn = &word
-	}
-	if r.ConnectionDetails != nil {
-		text, err := textOf(r.ConnectionDetails, "connectionDetails")
-		if err != nil {
-			return err
-		}
-		patch.ConnectionDetails = &text
+	patch, err := r.patch()
+	if err != nil {
+		return err
 	}
 	clusterID, id, err := sourceIDs(c)
 	if err != nil {
