@@ -99,6 +99,11 @@ func (h *History) flush(ctx context.Context) bool {
 	if len(records)+len(samples) == 0 {
 		return false
 	}
+	if h.OnRecord != nil {
+		for i := range records {
+			h.OnRecord(records[i])
+		}
+	}
 	err := h.Store.InTx(ctx, func(tx persistence.Tx) error {
 		if err := tx.AppendDispatchRecords(ctx, records); err != nil {
 			return err

@@ -71,6 +71,8 @@ type Config struct {
 	AllowPlainCredentials bool
 	// MaxTimeout bounds the time a dispatch may ask for; 0 means six hours.
 	MaxTimeout time.Duration
+	// OnRecord sees each dispatch record when it is written, a second late at most and off the path of the request; nil for nobody.
+	OnRecord func(gateway.DispatchRecord)
 	// KeepHistory and KeepRows bound dispatch records and load samples; 0 means 30 days and a million rows.
 	KeepHistory time.Duration
 	KeepRows    int

@@ -14,6 +14,7 @@ type benchAPICmd struct {
 	load
 	Clusters int    `default:"20" help:"How many clusters stand there while the calls are measured, 1 to 1000."`
 	Server   string `placeholder:"URL" help:"Measure this service, with COMPORTA_CLIENT_ID and COMPORTA_CLIENT_SECRET; else one is started on a temporary SQLite database."`
+	CAFile   string `name:"ca-file" placeholder:"FILE" help:"Trust the certificate authorities in this file (PEM) too."`
 }
 
 // Run measures one call after the other and prints a table.
@@ -21,7 +22,7 @@ func (c *benchAPICmd) Run(ctx context.Context, p *process) error {
 	if c.Clusters < 1 || c.Clusters > 1000 {
 		return usagef("--clusters must be between 1 and 1000")
 	}
-	if c.Server == "" {
+	if !p.given("server") { // never one that only the environment names: this writes
 		r, err := newRig(ctx, p)
 		if err != nil {
 			return err
@@ -32,7 +33,7 @@ func (c *benchAPICmd) Run(ctx context.Context, p *process) error {
 	if err != nil {
 		return err
 	}
-	h, err := httpClient("")
+	h, err := httpClient(c.CAFile)
 	if err != nil {
 		return err
 	}

@@ -20,6 +20,7 @@ type cli struct {
 	Member  memberCmd  `cmd:"" help:"Make this machine a member of a cluster, and run it."`
 	Demo    demoCmd    `cmd:"" help:"Show it all on this machine: a service, three members, a database, and a failover."`
 	Admin   adminCmd   `cmd:"" help:"Upkeep of a service, over its API."`
+	Rescue  rescueCmd  `cmd:"" help:"Make a new administrator on the state of a service that is stopped, when nobody can log in any more."`
 	Bench   benchCmd   `cmd:"" help:"Generate load and measure."`
 	Version versionCmd `cmd:"" help:"Print version, commit and protocol versions."`
 }

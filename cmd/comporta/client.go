@@ -122,6 +122,9 @@ func (c *apiClient) send(req *http.Request) (*http.Response, error) {
 		if cause := context.Cause(req.Context()); cause != nil {
 			return nil, cause
 		}
+		if u := req.URL; u.Scheme != "http" && u.Scheme != "https" {
+			return nil, usagef("the server %q must begin with http:// or https://", c.server)
+		}
 		var inner *url.Error
 		if errors.As(err, &inner) {
 			err = inner.Err
@@ -153,6 +156,9 @@ func apiError(status int, text []byte) error {
 	}
 	if json.Unmarshal(text, &flat) == nil && flat.Error != "" {
 		return &gateway.Error{Code: flat.Error, Message: flat.Description}
+	}
+	if strings.Contains(string(text), "HTTP request to an HTTPS server") {
+		return errors.New("the service speaks TLS here; its address begins with https://")
 	}
 	return fmt.Errorf("the service answered %d %s without a reason; is this a Comporta service?", status, http.StatusText(status))
 }

@@ -158,13 +158,24 @@ func tail(text string, n int) string {
 // says waits until standard output matches and returns the match's groups.
 func (p *program) says(pattern string) []string {
 	p.t.Helper()
+	return p.writes(p.stdout, pattern)
+}
+
+// saysErr is says for standard error, where log lines go.
+func (p *program) saysErr(pattern string) []string {
+	p.t.Helper()
+	return p.writes(p.stderr, pattern)
+}
+
+func (p *program) writes(to *output, pattern string) []string {
+	p.t.Helper()
 	expr := regexp.MustCompile(pattern)
 	var found []string
 	until(p.t, fmt.Sprintf("comporta %s says %s", p.name, pattern), func() bool {
-		found = expr.FindStringSubmatch(p.stdout.String())
+		found = expr.FindStringSubmatch(to.String())
 		if found == nil && p.ended() {
 			// What it wrote last may have come between the two looks.
-			if found = expr.FindStringSubmatch(p.stdout.String()); found == nil {
+			if found = expr.FindStringSubmatch(to.String()); found == nil {
 				p.t.Fatalf("comporta %s ended (%v) without saying %s\n%s", p.name, p.state, pattern, p.stderr)
 			}
 		}

@@ -87,7 +87,7 @@ func (p *process) command(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	parsed, err := parser.Parse(p.args)
+	parsed, err := parser.Parse(usual(p.args))
 	if err != nil {
 		return &usageError{fmt.Errorf("%w; see comporta --help", err)}
 	}
@@ -102,6 +102,17 @@ func (p *process) command(ctx context.Context) error {
 	defer stop()
 	parsed.BindTo(ctx, (*context.Context)(nil))
 	return parsed.Run(p, log, &c)
+}
+
+// usual turns what people try first into what is there.
+func usual(args []string) []string {
+	switch {
+	case len(args) == 1 && args[0] == "help":
+		return []string{"--help"}
+	case len(args) == 1 && args[0] == "--version":
+		return []string{"version"}
+	}
+	return args
 }
 
 // fromEnvironment lets every flag come from COMPORTA_ and its name in capitals.

@@ -22,7 +22,7 @@ type serveCmd struct {
 	Data                  string        `placeholder:"DIR" help:"Keep the state in this folder (SQLite)."`
 	Database              string        `placeholder:"URL" help:"Keep the state in PostgreSQL: postgres://user@host/database. An address with a password comes from COMPORTA_DATABASE or --database-file."`
 	DatabaseFile          string        `placeholder:"FILE" help:"Read the address of the database from this file."`
-	Listen                string        `default:"127.0.0.1:8085" placeholder:"ADDRESS" help:"Where to listen; port 0 takes a free one."`
+	Listen                string        `default:"127.0.0.1:8085" placeholder:"ADDRESS" help:"Where to listen; port 0 takes a free one. Default: 127.0.0.1:8085."`
 	TLSCert               string        `name:"tls-cert" placeholder:"FILE" help:"Certificate chain for HTTPS (PEM). SIGHUP reads it and the key again."`
 	TLSKey                string        `name:"tls-key" placeholder:"FILE" help:"Its private key (PEM)."`
 	PublicURL             string        `name:"public-url" placeholder:"URL" help:"The address by which clients know the service; it stands in tokens and links. Default: the address listened on."`
@@ -46,13 +46,7 @@ func (c *serveCmd) Validate() error {
 			problems = append(problems, fmt.Errorf(format, args...))
 		}
 	}
-	places := 0
-	for _, place := range []string{c.Data, c.Database, c.DatabaseFile} {
-		if place != "" {
-			places++
-		}
-	}
-	complain(places != 1, "say where the state lives, once: --data DIR, or --database postgres://…, or --database-file FILE")
+	problems = append(problems, c.checkPlace())
 	complain((c.TLSCert == "") != (c.TLSKey == ""), "--tls-cert and --tls-key go together")
 	problems = append(problems, c.checkListen("--listen", c.Listen, c.TLSCert != ""))
 	if c.MetricsListen != "" {
@@ -68,6 +62,20 @@ func (c *serveCmd) Validate() error {
 	complain(c.TokenLifetime < time.Minute || c.TokenLifetime > 24*time.Hour, "--token-lifetime must be between 1m and 24h")
 	complain(c.ShutdownTimeout < 0 || c.ShutdownTimeout > time.Hour, "--shutdown-timeout must be between 0 and 1h")
 	return errors.Join(problems...)
+}
+
+// checkPlace wants one place for the state.
+func (c *serveCmd) checkPlace() error {
+	places := 0
+	for _, place := range []string{c.Data, c.Database, c.DatabaseFile} {
+		if place != "" {
+			places++
+		}
+	}
+	if places != 1 {
+		return errors.New("say where the state lives, once: --data DIR, or --database postgres://…, or --database-file FILE")
+	}
+	return nil
 }
 
 // checkIssuers refuses issuers whose keys could be changed on the way.

@@ -90,11 +90,11 @@ func (s *server) start(ctx context.Context) error {
 	}
 	running, stop := context.WithCancel(context.WithoutCancel(ctx))
 	s.upkeep = stop
+	if s.cfg.MetricsListen != "" {
+		s.metrics = s.newMetrics() // before anything is counted
+	}
 	s.upkept.Go(func() { s.service.Run(running) })
 	s.upkept.Go(func() { s.presences.run(running) })
-	if s.cfg.MetricsListen != "" {
-		s.metrics = s.newMetrics()
-	}
 	s.serve(listener, s.handler(), s.certificate)
 	return s.startMetrics(ctx)
 }
@@ -156,6 +156,7 @@ func (s *server) open(ctx context.Context) error {
 		Store: s.store, Tunnels: s.tunnels, Envelopes: envelopes{},
 		Now: time.Now, NewID: newID, Random: rand.Reader, Pick: mathrand.IntN, Log: s.cfg.log,
 		Issuer: s.cfg.PublicURL, Issuers: s.cfg.issuers(s.cfg.log), Regions: regions, TokenLifetime: s.cfg.TokenLifetime, AllowPlainCredentials: s.cfg.AllowPlainCredentials,
+		OnRecord: func(r gateway.DispatchRecord) { s.metrics.note(r) },
 	})
 	keys.members, s.presences.service = s.service.Members, s.service
 	s.first, err = s.service.Tenant.Start(ctx, s.cfg.TenantID, s.cfg.adminID, s.cfg.adminSecret)

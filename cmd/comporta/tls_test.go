@@ -70,7 +70,7 @@ func TestHTTPS(t *testing.T) {
 		t.Fatalf("clusters: %v, %v", clusters, err)
 	}
 	s.cluster = clusters[0].ID
-	s.run("one", s.cluster, "--ca-file", cert)
+	s.run("one", s.cluster) // the join remembered the authority
 	if err := s.client.waitLive(deadline(t), s.cluster, 1); err != nil {
 		t.Fatal(err)
 	}
