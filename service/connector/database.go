@@ -134,8 +134,8 @@ type driverQuery struct {
 	stopped bool
 }
 
-// run runs the statement in a transaction of its own. Only a committed transaction gives nil. discard says that the connection is not
-// to be used again.
+// run runs the statement in a transaction of its own. Only a committed transaction gives nil; one that only reads is rolled back, so that
+// nothing stays of what a database lets slip through. discard says that the connection is not to be used again.
 func (q *driverQuery) run(ctx context.Context, conn driver.Conn, a *answer) (discard bool, err error) {
 	stop := context.AfterFunc(ctx, func() { q.dialect.kill(conn) })
 	defer stop()
@@ -158,6 +158,8 @@ func (q *driverQuery) run(ctx context.Context, conn driver.Conn, a *answer) (dis
 		return rollback(tx) || ctx.Err() != nil || q.judged.discard, err
 	case tx == nil:
 		return q.judged.discard, nil
+	case q.readOnly:
+		return rollback(tx) || ctx.Err() != nil || q.judged.discard, nil
 	}
 	if err := tx.Commit(); err != nil {
 		return true, err

@@ -94,6 +94,23 @@ func TestMistakesCarryTheDatabasesOwnWords(t *testing.T) {
 	})
 }
 
+// PostgreSQL up to 15 makes large objects in a read-only transaction, which must then not be committed.
+func TestReadOnlyLeavesNothingBehind(t *testing.T) {
+	r, _ := postgresRig(t)
+	objects := "select count(*)::int from pg_largeobject_metadata where lomowner = (select oid from pg_roles where rolname = current_user)"
+	for _, text := range []string{"select lo_create(0)", "select lo_creat(-1), g from generate_series(1, 2000) g"} {
+		if _, _, err := r.run(t.Context(), true, text); err != nil && !gateway.IsCode(err, gateway.CodeReadOnly) {
+			t.Fatal(err)
+		}
+		task := r.task
+		task.ReadOnly, task.Query = true, &gateway.Query{Text: text, MaxRows: 1}
+		_, _ = r.c.Run(t.Context(), &task, r.creds, &memory{})
+		if got := r.read(objects); !reflect.DeepEqual(got, [][]any{{json.Number("0")}}) {
+			t.Errorf("%s left %v large objects", text, got)
+		}
+	}
+}
+
 func TestReadOnlyCannotWrite(t *testing.T) {
 	common := []string{
 		"insert into kept values (2)", "update kept set id = 3", "delete from kept", "drop table kept", "create table other (id int)",

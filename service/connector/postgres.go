@@ -172,7 +172,8 @@ func (q *postgresQuery) prepare(ctx context.Context) error {
 	return notReading()
 }
 
-// run runs the statement in a transaction of its own. Only a committed transaction gives nil.
+// run runs the statement in a transaction of its own. Only a committed transaction gives nil; one that only reads is rolled back, because
+// PostgreSQL lets some functions (large objects) write in it.
 func (q *postgresQuery) run(ctx context.Context, a *answer) error {
 	// The first query of a transaction fixes its mode: after select 1 nothing can make it read-write any more.
 	begin := "begin read write"
@@ -186,7 +187,7 @@ func (q *postgresQuery) run(ctx context.Context, a *answer) error {
 		q.rollback()
 		return err
 	}
-	if q.readOnly && q.conn.TxStatus() == 'E' { // rows cut off by maxRows: the query was cancelled
+	if q.readOnly {
 		q.rollback()
 		return nil
 	}

@@ -17,7 +17,7 @@ import (
 )
 
 // sqlServerDialect is Microsoft SQL Server. It has no read-only transactions: the guard judges the text, and the transaction of a
-// read-only request is always rolled back.
+// read-only request is rolled back like all.
 type sqlServerDialect struct{ where string }
 
 func openSQLServer(d *gateway.TaskSource, creds gateway.Credentials) (source, error) {
@@ -78,18 +78,9 @@ func (m *sqlServerDialect) guard(text string, readOnly bool) (verdict, error) {
 	return guardSQLServer(text, readOnly)
 }
 
-func (m *sqlServerDialect) begin(ctx context.Context, conn driver.Conn, readOnly bool) (driver.Tx, error) {
-	tx, err := conn.(driver.ConnBeginTx).BeginTx(ctx, driver.TxOptions{})
-	if err == nil && readOnly {
-		return discardTx{tx}, nil
-	}
-	return tx, err
+func (m *sqlServerDialect) begin(ctx context.Context, conn driver.Conn, _ bool) (driver.Tx, error) {
+	return conn.(driver.ConnBeginTx).BeginTx(ctx, driver.TxOptions{})
 }
-
-// discardTx rolls back when it is asked to commit.
-type discardTx struct{ driver.Tx }
-
-func (t discardTx) Commit() error { return t.Rollback() }
 
 func (m *sqlServerDialect) check(driver.Stmt, bool) error { return nil }
 func (m *sqlServerDialect) affected() string              { return "select rowcount_big()" }
