@@ -11,6 +11,7 @@ import (
 	"net/textproto"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -112,7 +113,7 @@ func (w *web) probe(ctx context.Context) error {
 }
 
 func (w *web) run(ctx context.Context, task *gateway.Task, out gateway.Output) (gateway.Summary, error) {
-	if err := checkMethod(task.HTTP.Method, task.ReadOnly); err != nil {
+	if err := errors.Join(checkMethod(task.HTTP.Method, task.ReadOnly), checkOverrides(task.HTTP.Headers, task.ReadOnly)); err != nil {
 		return gateway.Summary{}, err
 	}
 	target, err := join(w.base, task.HTTP.Path)
@@ -142,6 +143,20 @@ func checkMethod(method string, readOnly bool) error {
 		return gateway.Errorf(gateway.CodeInvalid, "The method %q is not one of %s, %s.", method, strings.Join(readMethods, ", "), strings.Join(writeMethods, ", "))
 	case readOnly:
 		return writes("the method is " + method)
+	}
+	return nil
+}
+
+// overridingHeaders make some servers run another method or path than the request line's. Servers behind CGI cannot tell _ from -.
+var overridingHeaders = []string{"x-http-method-override", "x-http-method", "x-method-override", "x-original-url", "x-rewrite-url"}
+
+// checkOverrides refuses headers with which a request that reads could write, or leave the registered address.
+func checkOverrides(headers map[string]string, readOnly bool) error {
+	for name := range headers {
+		plain := strings.ToLower(strings.ReplaceAll(name, "_", "-"))
+		if readOnly && slices.Contains(overridingHeaders, plain) {
+			return writes("the header " + strconv.Quote(name) + " may make the server do something else")
+		}
 	}
 	return nil
 }
