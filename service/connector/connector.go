@@ -152,6 +152,8 @@ func checkTask(task *gateway.Task) error {
 		return gateway.Errorf(gateway.CodeInvalid, "A data source of type %s takes \"query\", not \"http\".", task.DataSource.Type)
 	case !web && !file && strings.TrimSpace(task.Query.Text) == "":
 		return gateway.Errorf(gateway.CodeInvalid, "The query text is empty.")
+	case !web && strings.ContainsRune(task.Query.Text, 0):
+		return gateway.Errorf(gateway.CodeInvalid, "The query text holds a NUL character, which no database takes.")
 	case !web && task.Query.MaxRows < 0:
 		return gateway.Errorf(gateway.CodeInvalid, "maxRows is %d; it must be 0 or more.", task.Query.MaxRows)
 	}

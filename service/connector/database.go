@@ -61,7 +61,7 @@ func (d *database) close() {
 func (d *database) probe(ctx context.Context) error {
 	conn, err := d.db.Conn(ctx)
 	if err != nil {
-		return d.dialect.failure(err)
+		return d.dialect.failure(&connectError{err})
 	}
 	defer conn.Close()
 	var one int
@@ -94,7 +94,7 @@ func (d *database) onConnection(ctx context.Context, use func(driver.Conn) (disc
 	for attempt := 0; ; attempt++ {
 		conn, err := d.db.Conn(ctx)
 		if err != nil {
-			return d.dialect.failure(err)
+			return d.dialect.failure(&connectError{err})
 		}
 		var result error
 		_ = conn.Raw(func(raw any) error {
@@ -113,6 +113,18 @@ func (d *database) onConnection(ctx context.Context, use func(driver.Conn) (disc
 
 // errDead marks a connection that was dead before the statement.
 var errDead = errors.New("the connection was dead")
+
+// connectError is a failure to get a connection, as opposed to one of a statement: databases have the same codes for both.
+type connectError struct{ err error }
+
+func (e *connectError) Error() string { return e.err.Error() }
+func (e *connectError) Unwrap() error { return e.err }
+
+// connecting reports whether err came before the statement.
+func connecting(err error) bool {
+	var early *connectError
+	return errors.As(err, &early) || errors.Is(err, errDead)
+}
 
 // named numbers parameters as drivers want them.
 func named(values []any) []driver.NamedValue {

@@ -94,6 +94,40 @@ func TestMistakesCarryTheDatabasesOwnWords(t *testing.T) {
 	})
 }
 
+// A database that refuses a statement can be reached, whatever code it refuses it with.
+func TestMistakesAreTheQuerysAndNotTheConnections(t *testing.T) {
+	own := map[gateway.DataSourceType][]struct {
+		text   string
+		params []any
+	}{
+		gateway.TypePostgreSQL: {{"select $1::int", nil}, {"select 1", []any{"x"}}, {"select $2::int", []any{"x"}},
+			{"do $$ begin raise exception 'mine' using errcode = '08006'; end $$", nil}, {"do $$ begin raise exception 'mine' using errcode = '57P01'; end $$", nil}},
+		gateway.TypeMySQL: {{"select ?", nil}, {"select 1", []any{"x"}}, {"select * from no_such_database.t", nil}, {"show tables from no_such_database", nil},
+			{"show tables from mysql", nil}},
+		gateway.TypeExtension: {{"select ?", nil}, {"select 1", []any{"x"}}},
+	}
+	everyRig(t, func(t *testing.T, r *rig) {
+		for _, c := range own[r.task.DataSource.Type] {
+			_, _, err := r.run(t.Context(), strings.HasPrefix(c.text, "s"), c.text, c.params...)
+			if !gateway.IsCode(err, gateway.CodeQuery) && !gateway.IsCode(err, gateway.CodeInvalid) || strings.Contains(err.Error(), "refused the connection") {
+				t.Errorf("%s with %v: %v", c.text, c.params, err)
+			}
+		}
+		for _, params := range [][]any{nil, {"a\x00b"}} {
+			text := "select 'a\x00b'"
+			if params != nil {
+				text = "select ?"
+			}
+			if _, _, err := r.run(t.Context(), true, text, params...); !gateway.IsCode(err, gateway.CodeInvalid) || !strings.Contains(err.Error(), "NUL") {
+				t.Errorf("a NUL with %v: %v", params, err)
+			}
+		}
+		if got := r.read("select 1"); len(got) != 1 {
+			t.Error("and then", got)
+		}
+	})
+}
+
 // PostgreSQL up to 15 makes large objects in a read-only transaction, which must then not be committed.
 func TestReadOnlyLeavesNothingBehind(t *testing.T) {
 	r, _ := postgresRig(t)

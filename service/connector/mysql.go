@@ -222,11 +222,9 @@ func bigEndian(bits []byte) uint64 {
 	return n
 }
 
-// mysqlAccess are the numbers of errors that come from connecting and logging in, not from the statement.
-var mysqlAccess = map[uint16]bool{
-	1040: true, 1043: true, 1044: true, 1045: true, 1049: true, 1129: true, 1130: true, 1053: true, 1203: true, 1226: true,
-	1251: true, 1698: true, 3159: true, 4151: true,
-}
+// mysqlEnds are the numbers of errors that end a connection in use: a shutdown, a kill, a used-up quota. All others speak of the statement,
+// also those that can come at login (an unknown database, no right to one).
+var mysqlEnds = map[uint16]bool{1053: true, 1226: true, 1927: true}
 
 func (m *mysqlDialect) failure(err error) error {
 	var known *gateway.Error
@@ -246,7 +244,7 @@ func (m *mysqlDialect) failure(err error) error {
 	}
 	e := gateway.Errorf(gateway.CodeQuery, "The database refused the query: %s", refused.Message)
 	switch {
-	case mysqlAccess[refused.Number]:
+	case connecting(err), mysqlEnds[refused.Number]:
 		e = gateway.Errorf(gateway.CodeDataSourceAccess, "The database at %s refused the connection: %s", m.where, refused.Message)
 	case refused.Number == 1792: // the transaction is read-only
 		e = writes("the database says: " + refused.Message)

@@ -12,7 +12,7 @@ import (
 const maxParameters = 65535
 
 // parameters turns a query's parameters into what databases take: nil, bool, string, int64, and exact decimal text for other numbers.
-// Anything nested is refused with CodeInvalid.
+// Anything nested is refused with CodeInvalid, and so is a text with a NUL, at which drivers written in C would stop reading.
 func parameters(q *gateway.Query) ([]any, error) {
 	if len(q.Parameters) > maxParameters {
 		return nil, gateway.Errorf(gateway.CodeInvalid, "The query has %d parameters; %d are allowed.", len(q.Parameters), maxParameters)
@@ -20,7 +20,12 @@ func parameters(q *gateway.Query) ([]any, error) {
 	values := make([]any, len(q.Parameters))
 	for i, p := range q.Parameters {
 		switch v := p.(type) {
-		case nil, bool, string:
+		case nil, bool:
+			values[i] = v
+		case string:
+			if strings.ContainsRune(v, 0) {
+				return nil, gateway.Errorf(gateway.CodeInvalid, "Parameter %d holds a NUL character, which no database takes as text.", i+1)
+			}
 			values[i] = v
 		case json.Number:
 			n, err := number(v)

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -305,9 +304,8 @@ func (p *postgres) failure(err error) error {
 		return accessFailure(p.where, err)
 	}
 	e := gateway.Errorf(gateway.CodeQuery, "The database refused the query: %s", refused.Message)
-	var connecting *pgconn.ConnectError
 	switch class := refused.Code; {
-	case errors.As(err, &connecting), strings.HasPrefix(class, "57P"), strings.HasPrefix(class, "08"), class == "53300":
+	case endsConnection(err, refused):
 		e = gateway.Errorf(gateway.CodeDataSourceAccess, "The database at %s refused the connection: %s", p.where, refused.Message)
 	case class == "25006", class == "25001":
 		e = writes("the database says: " + refused.Message)
@@ -317,4 +315,15 @@ func (p *postgres) failure(err error) error {
 		e.With(gateway.DetailPosition, strconv.Itoa(int(refused.Position)))
 	}
 	return e
+}
+
+// endsConnection tells a refused or ended connection from a refused statement. The code cannot: a wrong number of parameters is a
+// "connection exception" too, and a function may raise any. The severity can, for only what is fatal ends the connection.
+func endsConnection(err error, refused *pgconn.PgError) bool {
+	var connecting *pgconn.ConnectError
+	severity := refused.SeverityUnlocalized
+	if severity == "" {
+		severity = refused.Severity
+	}
+	return errors.As(err, &connecting) || severity != "ERROR"
 }

@@ -162,8 +162,8 @@ func readMixedEndian(_ *arena, b []byte) cell {
 	return textCell([]byte(gateway.IDFromBytes(raw)))
 }
 
-// sqlServerAccess are the numbers of errors that come from connecting and logging in.
-var sqlServerAccess = map[int32]bool{4060: true, 18450: true, 18452: true, 18456: true, 18470: true, 18486: true, 18487: true, 18488: true, 40615: true}
+// sqlServerFatal is the class from which on an error ends its connection.
+const sqlServerFatal = 20
 
 func (m *sqlServerDialect) failure(err error) error {
 	var known *gateway.Error
@@ -177,7 +177,7 @@ func (m *sqlServerDialect) failure(err error) error {
 		return accessFailure(m.where, err)
 	}
 	e := gateway.Errorf(gateway.CodeQuery, "The database refused the query: %s", refused.Message)
-	if sqlServerAccess[refused.Number] {
+	if connecting(err) || refused.Class >= sqlServerFatal {
 		e = gateway.Errorf(gateway.CodeDataSourceAccess, "The database at %s refused the connection: %s", m.where, refused.Message)
 	}
 	number := strconv.Itoa(int(refused.Number))
