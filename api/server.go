@@ -29,6 +29,8 @@ type Config struct {
 	Now   func() time.Time
 	// RatePerSecond bounds each caller's requests; 0 does not. Bursts of twice as many pass.
 	RatePerSecond float64
+	// BodyTimeout is within which time a request body must have come in whole; 0 means 30 seconds.
+	BodyTimeout time.Duration
 	// Version is shown in the description.
 	Version string
 }
@@ -43,6 +45,9 @@ type Server struct {
 
 // New puts the server together.
 func New(cfg Config) *Server {
+	if cfg.BodyTimeout == 0 {
+		cfg.BodyTimeout = bodyTimeout
+	}
 	s := &Server{cfg: cfg, echo: echo.New(), rates: newRates(cfg.RatePerSecond)}
 	e := s.echo
 	e.HideBanner, e.HidePort = true, true
@@ -50,7 +55,7 @@ func New(cfg Config) *Server {
 	e.HTTPErrorHandler = s.fail
 	// The order: every answer has a request id; paths have one form before they are routed; a panic is an answer like any other; what is
 	// logged is what was answered. Authentication and permission come per route, from the table.
-	e.Pre(s.requestID, s.accessLog, s.recoverPanic, normalise)
+	e.Pre(s.requestID, s.awaitBody, s.accessLog, s.recoverPanic, normalise)
 	s.routes = s.table()
 	for _, r := range s.routes {
 		e.Add(r.Method, echoPath(r.Path), s.guarded(r))
@@ -95,6 +100,7 @@ func (s *Server) fail(err error, c echo.Context) {
 	if rest.Status(e.Code) == http.StatusInternalServerError {
 		s.cfg.Log.Error("request failed inside", "request", rest.RequestID(c), "error", e)
 	}
+	s.closeIfSending(c)
 	if err := style.Error(c, e); err != nil {
 		s.cfg.Log.Debug("the error answer could not be sent", "request", rest.RequestID(c), "error", err)
 	}

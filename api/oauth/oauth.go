@@ -48,7 +48,7 @@ type Style struct{}
 func (Style) Error(c echo.Context, e *gateway.Error) error {
 	word, status := string(e.Code), rest.Status(e.Code)
 	switch e.Code {
-	case gateway.CodeInvalid, gateway.CodeTooLarge:
+	case gateway.CodeInvalid, gateway.CodeTooLarge, rest.CodeRequestTimeout:
 		word = "invalid_request"
 	case codeGrant:
 		word, status = "unsupported_grant_type", http.StatusBadRequest
@@ -107,6 +107,9 @@ func (h *Handlers) Token(c echo.Context) error {
 	return c.JSON(http.StatusOK, TokenResponse{TokenType: "Bearer", ExpiresIn: seconds, ExtExpiresIn: seconds, AccessToken: token.AccessToken})
 }
 
+// maxForm is how many bytes the form of a token request may have.
+const maxForm = 64 << 10
+
 func readForm(c echo.Context) (url.Values, error) {
 	r := c.Request()
 	if r.URL.Query().Has("client_secret") {
@@ -115,11 +118,15 @@ func readForm(c echo.Context) (url.Values, error) {
 	if kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); kind != "application/x-www-form-urlencoded" {
 		return nil, gateway.Errorf(gateway.CodeInvalid, "Content-Type must be application/x-www-form-urlencoded.")
 	}
-	r.Body = http.MaxBytesReader(c.Response(), r.Body, 64<<10)
-	if err := r.ParseForm(); err != nil {
+	text, err := rest.ReadBody(c, maxForm)
+	if err != nil {
+		return nil, err
+	}
+	form, err := url.ParseQuery(string(text))
+	if err != nil {
 		return nil, gateway.Wrap(gateway.CodeInvalid, err, "The form cannot be read.")
 	}
-	return r.PostForm, nil
+	return form, nil
 }
 
 func unescaped(text string) string {

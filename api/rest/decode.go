@@ -3,10 +3,7 @@ package rest
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
-	"net/http"
 	"reflect"
 	"slices"
 	"strconv"
@@ -25,13 +22,9 @@ const MaxBody = 1 << 20
 // or missing one (tag required:"true") is CodeInvalid naming it, and so is a value of another type. null leaves a field as it is.
 // Properties named in readOnly are taken and passed over: clients send back what they read.
 func Decode(c echo.Context, to any, readOnly ...string) error {
-	text, err := io.ReadAll(http.MaxBytesReader(c.Response(), c.Request().Body, MaxBody))
-	var tooLarge *http.MaxBytesError
-	if errors.As(err, &tooLarge) {
-		return gateway.Errorf(gateway.CodeTooLarge, "The request body is larger than %d bytes.", MaxBody)
-	}
+	text, err := ReadBody(c, MaxBody)
 	if err != nil {
-		return gateway.Wrap(gateway.CodeInvalid, err, "The request body could not be read.")
+		return err
 	}
 	return Unmarshal(text, to, readOnly...)
 }

@@ -61,6 +61,7 @@ var statuses = map[gateway.Code]int{
 	CodeEndpointNotFound:              http.StatusNotFound,
 	CodeMethodNotAllowed:              http.StatusMethodNotAllowed,
 	CodeNotAcceptable:                 http.StatusNotAcceptable,
+	CodeRequestTimeout:                http.StatusRequestTimeout,
 }
 
 // Codes that only the HTTP layer gives.
@@ -68,6 +69,7 @@ const (
 	CodeEndpointNotFound gateway.Code = "EndpointNotFound"
 	CodeMethodNotAllowed gateway.Code = "MethodNotAllowed"
 	CodeNotAcceptable    gateway.Code = "NotAcceptable"
+	CodeRequestTimeout   gateway.Code = "RequestTimeout"
 )
 
 // Status is the HTTP status of a code; one that the table lacks is a fault of ours, hence 500.

@@ -1,0 +1,57 @@
+package rest
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"os"
+	"time"
+
+	"github.com/labstack/echo/v4"
+
+	"comporta/service/gateway"
+)
+
+// HasBody says whether there is a request body that was not read to its end yet.
+func HasBody(c echo.Context) bool {
+	body := c.Request().Body
+	return body != nil && body != http.NoBody
+}
+
+// SetBodyDeadline says until when the request's body must have come in; the zero time is for ever.
+func SetBodyDeadline(c echo.Context, until time.Time) {
+	// A test's recorder has no deadlines, and a connection that is gone needs none.
+	_ = http.NewResponseController(c.Response()).SetReadDeadline(until)
+}
+
+// ReadBody reads a body of at most so many bytes to its end. From then on there is no deadline: the client has done its part.
+func ReadBody(c echo.Context, most int64) ([]byte, error) {
+	r := c.Request()
+	if r.ContentLength > most {
+		return nil, tooLarge(most)
+	}
+	text, err := io.ReadAll(http.MaxBytesReader(c.Response(), r.Body, most))
+	if err != nil {
+		return nil, bodyError(err)
+	}
+	if HasBody(c) {
+		r.Body = http.NoBody
+		SetBodyDeadline(c, time.Time{})
+	}
+	return text, nil
+}
+
+func bodyError(err error) error {
+	var over *http.MaxBytesError
+	switch {
+	case errors.As(err, &over):
+		return tooLarge(over.Limit)
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return gateway.Errorf(CodeRequestTimeout, "The request body did not come in whole in time. Send as many bytes as Content-Length says, without a pause.")
+	}
+	return gateway.Wrap(gateway.CodeInvalid, err, "The request body could not be read.")
+}
+
+func tooLarge(most int64) error {
+	return gateway.Errorf(gateway.CodeTooLarge, "The request body is larger than %d bytes.", most)
+}
