@@ -65,7 +65,7 @@ func TestABodyThatDoesNotCome(t *testing.T) {
 		{"no such path on Fabric", "POST", "/v1/nothing", token + length, `{"a"`, 404, false},
 		{"no such cluster", "PATCH", clusters + "/11111111-1111-1111-1111-111111111111", token + length, `{"a"`, 404, false},
 		{"too large", "POST", clusters, token + "Content-Length: 2000000\r\n", `{"a"`, 413, false},
-		{"too large a form", "POST", "/oauth2/v2.0/token", "Content-Length: 200000\r\n", "gran", 413, false},
+		{"too large a form", "POST", "/oauth2/v2.0/token", "Content-Length: 200000\r\n", "gran", 400, false},
 		{"with a token", "POST", clusters, token + length, `{"a"`, 408, true},
 		{"with a token, chunked", "POST", clusters, token + chunked, "4\r\n{\"a\"\r\n", 408, true},
 		{"a form", "POST", "/oauth2/v2.0/token", length, "gran", 408, true},

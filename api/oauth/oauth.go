@@ -48,8 +48,10 @@ type Style struct{}
 func (Style) Error(c echo.Context, e *gateway.Error) error {
 	word, status := string(e.Code), rest.Status(e.Code)
 	switch e.Code {
-	case gateway.CodeInvalid, gateway.CodeTooLarge, rest.CodeRequestTimeout:
+	case gateway.CodeInvalid, rest.CodeRequestTimeout:
 		word = "invalid_request"
+	case gateway.CodeTooLarge:
+		word, status = "invalid_request", http.StatusBadRequest // RFC 6749 knows no other status for it
 	case codeGrant:
 		word, status = "unsupported_grant_type", http.StatusBadRequest
 	case gateway.CodeInternal:
