@@ -94,7 +94,8 @@ var faults = []fault{
 
 	{name: "service killed", strike: serviceKilled, lift: serviceStarted, hold: time.Second, reads: goneReads, writes: goneWrites, outage: true},
 	{name: "service terminated", strike: serviceTerminated, lift: serviceStarted, hold: time.Second, reads: goneReads, writes: goneWrites, outage: true},
-	{name: "service frozen 5 s", strike: serviceSignal(syscall.SIGSTOP), lift: serviceSignal(syscall.SIGCONT), hold: 5 * time.Second, outage: true, fresh: 6 * time.Second, held: 6 * time.Second},
+	// When it goes on, the time for an admission is over for whatever was on its way, whether or not the answer lies there already.
+	{name: "service frozen 5 s", strike: serviceSignal(syscall.SIGSTOP), lift: serviceSignal(syscall.SIGCONT), hold: 5 * time.Second, reads: lostReads, writes: lostWrites, outage: true, fresh: 6 * time.Second, held: 6 * time.Second},
 	{name: "service's disk full", network: true, strike: diskFull, lift: diskFree, hold: 3 * time.Second},
 }
 

@@ -15,7 +15,7 @@ import (
 )
 
 // patience bounds every wait for a condition. It is long because the machine may be busy; nothing waits that long when all is well.
-const patience = 60 * time.Second
+const patience = 2 * time.Minute
 
 // worlds is how many faults are at work at once, each in a world of its own. They wait most of the time, so there are more than processors.
 const worlds = 6
