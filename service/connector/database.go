@@ -28,6 +28,8 @@ type dialect interface {
 	// shape looks at rows before the first of them is read, and returns what says how they are read once the first is there (nil when
 	// there is none).
 	shape(rows driver.Rows) func(first []driver.Value) []reader
+	// bound keeps the driver from reading rows of so many columns that are much larger than maxRow, as far as it can be kept from that.
+	bound(conn driver.Conn, columns int) *meter
 	// affected is the query for how many rows the last statement of the session changed.
 	affected() string
 	// kill ends what conn is doing, when closing the connection is not enough.
@@ -211,7 +213,7 @@ func (q *driverQuery) stream(ctx context.Context, conn driver.Conn, a *answer) e
 		a.changed(n)
 		return err
 	}
-	err = q.rows(rows, a)
+	err = q.rows(rows, q.dialect.bound(conn, len(rows.Columns())), a)
 	if q.abandons(err) {
 		return err
 	}
@@ -255,12 +257,14 @@ func (q *driverQuery) count(ctx context.Context, conn driver.Conn) (int64, error
 	return n, errors.Join(err, rows.Close(), finish())
 }
 
-func (q *driverQuery) rows(rows driver.Rows, a *answer) error {
+func (q *driverQuery) rows(rows driver.Rows, m *meter, a *answer) error {
+	defer m.stop() // rows that are left are read over when they are closed
 	values := make([]driver.Value, len(rows.Columns()))
 	shape := q.dialect.shape(rows)
+	m.row()
 	err := rows.Next(values)
 	if err != nil && err != io.EOF {
-		return err
+		return m.why(err)
 	}
 	first := values
 	if err != nil {
@@ -275,24 +279,32 @@ func (q *driverQuery) rows(rows driver.Rows, a *answer) error {
 	cells := make([]cell, len(readers))
 	var texts arena
 	for err == nil {
-		texts = texts[:0]
-		for i, v := range values {
-			if v == nil {
-				cells[i] = cell{}
-				continue
-			}
-			cells[i] = readers[i].read(&texts, v)
+		texts = readRow(cells, readers, values, texts[:0])
+		if err = checkRow(cells); err == nil {
+			err = a.row(cells)
 		}
-		if err = a.row(cells); err != nil {
+		if err != nil {
 			q.stopped = true
 			return err
 		}
+		m.row()
 		err = rows.Next(values)
 	}
 	if err == io.EOF {
 		return nil
 	}
-	return err
+	return m.why(err)
+}
+
+// readRow reads the values of one row into cells.
+func readRow(cells []cell, readers []reader, values []driver.Value, texts arena) arena {
+	for i, v := range values {
+		cells[i] = cell{}
+		if v != nil {
+			cells[i] = readers[i].read(&texts, v)
+		}
+	}
+	return texts
 }
 
 // plain reads a value by what it is.

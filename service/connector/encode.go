@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"math"
+	"slices"
 	"strconv"
 	"unicode/utf8"
 
@@ -115,6 +116,7 @@ const hexDigits = "0123456789abcdef"
 
 // appendString appends text as a JSON string. Bytes that are not UTF-8 become U+FFFD, so that the document stays valid.
 func appendString[T string | []byte](dst []byte, text T) []byte {
+	dst = slices.Grow(dst, len(text)+2) // a large text is copied once
 	dst = append(dst, '"')
 	start := 0
 	for i := 0; i < len(text); {

@@ -52,6 +52,7 @@ func mysqlConfig(d *gateway.TaskSource, creds gateway.Credentials) (*mysql.Confi
 	cfg := mysql.NewConfig()
 	cfg.Net, cfg.Addr, cfg.DBName, cfg.User, cfg.Passwd = "tcp", s.Address(), s.Database, who.user, who.password
 	cfg.Timeout = connectTimeout
+	cfg.DialFunc = dialMetered
 	cfg.Logger = &mysql.NopLogger{}
 	// Instants are shown in UTC, whatever the server's own zone is.
 	cfg.Params = map[string]string{"time_zone": "'+00:00'"}
@@ -69,7 +70,8 @@ func mysqlConfig(d *gateway.TaskSource, creds gateway.Credentials) (*mysql.Confi
 type mysqlConnector struct{ driver.Connector }
 
 func (c *mysqlConnector) Connect(ctx context.Context) (driver.Conn, error) {
-	raw, err := c.Connector.Connect(ctx)
+	m := &meter{}
+	raw, err := c.Connector.Connect(withMeter(ctx, m))
 	if err != nil {
 		return nil, err
 	}
@@ -78,7 +80,7 @@ func (c *mysqlConnector) Connect(ctx context.Context) (driver.Conn, error) {
 		_ = raw.Close()
 		return nil, err
 	}
-	return &mysqlConn{Conn: raw, id: id}, nil
+	return &mysqlConn{Conn: raw, id: id, meter: m}, nil
 }
 
 func connectionID(ctx context.Context, conn driver.Conn) (uint64, error) {
@@ -94,10 +96,11 @@ func connectionID(ctx context.Context, conn driver.Conn) (uint64, error) {
 	return id, errors.Join(err, rows.Close())
 }
 
-// mysqlConn is a connection and its id.
+// mysqlConn is a connection, its id and its meter.
 type mysqlConn struct {
 	driver.Conn
-	id uint64
+	id    uint64
+	meter *meter
 }
 
 // ResetSession notices a connection that the server closed while it was idle.
@@ -151,9 +154,13 @@ func (m *mysqlDialect) begin(ctx context.Context, conn driver.Conn, readOnly boo
 }
 
 func (m *mysqlDialect) check(driver.Stmt, bool) error { return nil }
-func (m *mysqlDialect) affected() string              { return "select row_count()" }
-func (m *mysqlDialect) drains() bool                  { return true }
-func (m *mysqlDialect) close()                        { m.killing.Wait() }
+
+// bound: the driver puts a row together from as many packets as come, and the server's max_allowed_packet may be a gigabyte.
+func (m *mysqlDialect) bound(conn driver.Conn, _ int) *meter { return conn.(*mysqlConn).meter }
+
+func (m *mysqlDialect) affected() string { return "select row_count()" }
+func (m *mysqlDialect) drains() bool     { return true }
+func (m *mysqlDialect) close()           { m.killing.Wait() }
 
 // kill ends the connection on the server: a server that computes does not notice that its client is gone.
 func (m *mysqlDialect) kill(conn driver.Conn) {

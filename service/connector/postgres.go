@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgconn/ctxwatch"
+	"github.com/jackc/pgx/v5/pgproto3"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"comporta/service/gateway"
@@ -61,6 +62,7 @@ func postgresConfig(d *gateway.TaskSource, creds gateway.Credentials) (*pgxpool.
 	c := &cfg.ConnConfig.Config
 	c.Host, c.Port, c.Database, c.User, c.Password = s.Host, s.Port, s.Database, who.user, who.password
 	c.ConnectTimeout = connectTimeout
+	c.MaxProtocolMessageBodyLen = maxRow // a row is one message
 	c.Fallbacks = nil
 	c.TLSConfig = nil
 	switch mode {
@@ -295,11 +297,14 @@ func textParameters(values []any) [][]byte {
 func (p *postgres) failure(err error) error {
 	var known *gateway.Error
 	var refused *pgconn.PgError
+	var tooLong *pgproto3.ExceededMaxBodyLenErr
 	switch {
 	case err == nil:
 		return nil
 	case errors.As(err, &known):
 		return known
+	case errors.As(err, &tooLong):
+		return rowTooLarge()
 	case !errors.As(err, &refused):
 		return accessFailure(p.where, err)
 	}

@@ -84,7 +84,33 @@ func (c *sqliteConnector) Driver() driver.Driver {
 }
 
 func (c *sqliteConnector) Connect(context.Context) (driver.Conn, error) {
-	return c.Driver().Open(c.dsn)
+	conn, err := c.Driver().Open(c.dsn)
+	if err != nil {
+		return nil, err
+	}
+	return &sqliteConn{conn.(*sqlite3.SQLiteConn)}, nil
+}
+
+// sqliteConn is a connection that bounds what its statements take.
+type sqliteConn struct{ *sqlite3.SQLiteConn }
+
+// sqliteBounds are how large a value of a row with so many columns may be: eight times maxRow together.
+var sqliteBounds = []struct{ columns, value int }{{8, maxRow}, {32, maxRow / 4}, {128, maxRow / 16}, {2000, maxRow / 256}}
+
+// PrepareContext prepares a statement and bounds its values. SQLite bounds values and not rows, makes a whole row before anybody sees it,
+// and tells how many columns a statement has only then. So the statement is prepared with few columns allowed, and with more and smaller
+// ones when SQLite refuses that. The last answer counts.
+func (c *sqliteConn) PrepareContext(ctx context.Context, text string) (stmt driver.Stmt, err error) {
+	for _, bound := range sqliteBounds {
+		c.SetLimit(sqlite3.SQLITE_LIMIT_COLUMN, bound.columns)
+		c.SetLimit(sqlite3.SQLITE_LIMIT_LENGTH, bound.value)
+		if stmt, err = c.SQLiteConn.PrepareContext(ctx, text); err == nil {
+			break
+		}
+	}
+	// The schema may have to be read again when the statement runs, whatever its tables have.
+	c.SetLimit(sqlite3.SQLITE_LIMIT_COLUMN, sqliteBounds[len(sqliteBounds)-1].columns)
+	return stmt, err
 }
 
 // harmlessPragmas only tell something.
@@ -133,6 +159,9 @@ func (s *sqliteDialect) check(stmt driver.Stmt, readOnly bool) error {
 	}
 	return nil
 }
+
+// bound: PrepareContext has seen to it.
+func (s *sqliteDialect) bound(driver.Conn, int) *meter { return nil }
 
 func (s *sqliteDialect) affected() string { return "select changes()" }
 func (s *sqliteDialect) drains() bool     { return false }
@@ -311,6 +340,8 @@ func (s *sqliteDialect) failure(err error) error {
 	switch refused.Code {
 	case sqlite3.ErrCantOpen, sqlite3.ErrNotADB, sqlite3.ErrIoErr, sqlite3.ErrCorrupt, sqlite3.ErrPerm:
 		e = gateway.Errorf(gateway.CodeDataSourceAccess, "The file %q cannot be read as a SQLite database: %s", s.path, refused.Error())
+	case sqlite3.ErrTooBig:
+		e = rowTooLarge()
 	case sqlite3.ErrReadonly:
 		e = writes("the database says: " + refused.Error())
 	case sqlite3.ErrAuth:

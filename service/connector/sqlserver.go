@@ -83,9 +83,14 @@ func (m *sqlServerDialect) begin(ctx context.Context, conn driver.Conn, _ bool) 
 }
 
 func (m *sqlServerDialect) check(driver.Stmt, bool) error { return nil }
-func (m *sqlServerDialect) affected() string              { return "select rowcount_big()" }
-func (m *sqlServerDialect) drains() bool                  { return false }
-func (m *sqlServerDialect) close()                        {}
+
+// bound: the driver reads rows ahead in a goroutine of its own and offers no bound. A value has 2 GiB at most there; rows beyond maxRow are
+// refused when they have been read.
+func (m *sqlServerDialect) bound(driver.Conn, int) *meter { return nil }
+
+func (m *sqlServerDialect) affected() string { return "select rowcount_big()" }
+func (m *sqlServerDialect) drains() bool     { return false }
+func (m *sqlServerDialect) close()           {}
 
 // kill has nothing to do: the driver sends an attention when the context ends.
 func (m *sqlServerDialect) kill(driver.Conn) {}

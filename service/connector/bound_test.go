@@ -1,0 +1,92 @@
+package connector
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"runtime"
+	"strings"
+	"testing"
+
+	"comporta/service/gateway"
+)
+
+// A small query with a huge row takes a bounded amount of the member's memory, and says what to do.
+func TestARowIsBounded(t *testing.T) {
+	many := func(n int, value string) string { return "select " + strings.Repeat(value+", ", n-1) + value }
+	own := map[gateway.DataSourceType][]string{
+		gateway.TypeExtension: {"select zeroblob(1000000000)", "select hex(zeroblob(200000000))", many(100, "zeroblob(16000000)"), many(3, "zeroblob(8000000)"),
+			"select group_concat(hex(zeroblob(1000000))) from json_each('[" + strings.Repeat("0,", 50) + "0]')"},
+		gateway.TypePostgreSQL: {"select repeat('x', 200000000)", many(30, "repeat('x', 15000000)"), "select decode(repeat('00', 9000000), 'hex')"},
+		gateway.TypeMySQL:      {many(2, "repeat('x', 9000000)"), many(20, "repeat('x', 15000000)")},
+	}
+	everyRig(t, func(t *testing.T, r *rig) {
+		for _, text := range own[r.task.DataSource.Type] {
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			e := r.refused(true, text, gateway.CodeQuery)
+			runtime.ReadMemStats(&after)
+			if shown := text[:min(len(text), 60)]; !strings.Contains(e.Message, "16 MiB") || after.TotalAlloc-before.TotalAlloc > 8*maxRow {
+				t.Errorf("%s: %v, and %d MiB allocated", shown, e, (after.TotalAlloc-before.TotalAlloc)>>20)
+			}
+			if got := r.read("select 1"); !reflect.DeepEqual(got, [][]any{{json.Number("1")}}) {
+				t.Errorf("and then %v", got)
+			}
+		}
+	})
+}
+
+// Up to the bound a row goes through, and the bound is one of a row and not of an answer.
+func TestLargeRowsBelowTheBoundGoThrough(t *testing.T) {
+	own := map[gateway.DataSourceType]string{
+		gateway.TypeExtension:  "with n(i) as (values (1), (2), (3)) select hex(zeroblob(7000000)), 'x' from n",
+		gateway.TypePostgreSQL: "select repeat('0', 14000000), 'x' from generate_series(1, 3)",
+		gateway.TypeMySQL:      "select repeat('0', 14000000), 'x' from seq_1_to_3",
+	}
+	everyRig(t, func(t *testing.T, r *rig) {
+		body, summary, err := r.run(t.Context(), true, own[r.task.DataSource.Type])
+		if err != nil || summary.Rows != 3 || strings.Count(body, fmt.Sprintf(`["%s","x"]`, strings.Repeat("0", 14000000))) != 3 {
+			t.Errorf("%d rows, %d bytes: %v", summary.Rows, len(body), err)
+		}
+	})
+}
+
+// SQLite bounds less for each value the more columns there are, without a bound for columns.
+func TestWideSQLiteRowsGoThrough(t *testing.T) {
+	r, _ := sqliteRig(t)
+	names := make([]string, 300)
+	for i := range names {
+		names[i] = fmt.Sprintf("c%d", i)
+	}
+	r.write("create table wide (" + strings.Join(names, ", ") + ")")
+	r.write("insert into wide (" + strings.Join(names, ", ") + ") values (" + strings.Repeat("hex(zeroblob(500)), ", len(names)-1) + "1)")
+	r.write("update wide set c7 = hex(zeroblob(7000000))")
+	if got := r.read("select length(c7), c299 from wide order by " + strings.Join(names[10:15], ", ")); !reflect.DeepEqual(got, [][]any{{json.Number("14000000"), json.Number("1")}}) {
+		t.Error("few of many:", got)
+	}
+	if got := r.read("select c7 from wide"); len(got[0][0].(string)) != 14000000 {
+		t.Error("the large one")
+	}
+	r.refused(true, "select * from wide", gateway.CodeQuery)
+	r.write("update wide set c7 = null")
+	if got := r.read("select * from wide"); len(got[0]) != len(names) {
+		t.Error("all:", len(got[0]))
+	}
+	_ = r.c.Close()
+	fresh := newRig(t, r.task.DataSource.Type, r.task.DataSource.ConnectionDetails, nil, r.c.folders...)
+	fresh.task.DataSource.Credential.Type = "Anonymous"
+	if got := fresh.read("select c299 from wide"); len(got) != 1 {
+		t.Error("a schema that is read with the first statement:", got)
+	}
+	fresh.refused(true, "select nothing from wide", gateway.CodeQuery)
+}
+
+// Rows that nobody wants are read over at the end of a request that writes; together they may be more than one row may be.
+func TestTheBoundIsNotOneOfWhatIsLeftOver(t *testing.T) {
+	r, _ := mariadbRig(t)
+	task := r.task
+	task.Query = &gateway.Query{Text: "select repeat('0', 8000000) from seq_1_to_5", MaxRows: 1}
+	if summary, err := r.c.Run(t.Context(), &task, r.creds, &memory{}); err != nil || !summary.Truncated {
+		t.Error(summary, err)
+	}
+}
