@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"net/url"
 	"runtime/debug"
 	"strings"
 
@@ -71,6 +72,9 @@ func (s *Server) guarded(r rest.Route) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		c.Set(styleKey, r.Style)
 		if r.Public {
+			if err := checkQuery(c); err != nil {
+				return err
+			}
 			return r.Handler(c)
 		}
 		caller, err := s.caller(c)
@@ -84,8 +88,23 @@ func (s *Server) guarded(r rest.Route) echo.HandlerFunc {
 		if err := s.permit(c, r.Action, caller); err != nil {
 			return err
 		}
+		if err := checkQuery(c); err != nil {
+			return err
+		}
 		return r.Handler(c)
 	}
+}
+
+// checkQuery refuses a query that cannot be read. Its readers pass over the parts that they cannot read, and would answer another question.
+func checkQuery(c echo.Context) error {
+	text := c.Request().URL.RawQuery
+	if text == "" {
+		return nil
+	}
+	if _, err := url.ParseQuery(text); err != nil {
+		return gateway.Errorf(gateway.CodeInvalid, "The query (what follows ? in the address) cannot be read: %v. Separate parameters with & and escape what is special as %%XX.", err)
+	}
+	return nil
 }
 
 // caller reads the bearer token.

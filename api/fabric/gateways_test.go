@@ -192,6 +192,10 @@ func TestPaging(t *testing.T) {
 		t.Errorf("missing: %v", ids)
 	}
 	w.fails(w.token, "GET", "/v1/gateways?continuationToken=garbled", "", 400, "InvalidContinuationToken")
+	of := "/v1/gateways/" + first[0].(map[string]any)["id"].(string)
+	for _, other := range []string{"/v1/connections", of + "/roleAssignments"} {
+		w.fails(w.token, "GET", other+"?continuationToken="+token, "", 400, "InvalidContinuationToken")
+	}
 }
 
 func decoded(t *testing.T, a *httptest.ResponseRecorder) map[string]any {

@@ -1,11 +1,9 @@
 package fabric
 
 import (
-	"encoding/base64"
 	"net/http"
 	"net/url"
 	"strings"
-	"time"
 
 	"github.com/labstack/echo/v4"
 
@@ -24,30 +22,9 @@ type Page[T any] struct {
 	ContinuationURI   string `json:"continuationUri,omitempty"`
 }
 
-// encodeToken names the place after which the next page begins. A place, not a count: inserts and deletes neither double nor hide an entry.
-func encodeToken(a service.After) string {
-	return base64.RawURLEncoding.EncodeToString([]byte(a.At.UTC().Format(time.RFC3339Nano) + " " + a.ID.String()))
-}
-
-// decodeToken is its reverse; "" is the place before the first entry, anything else that is no token is CodeContinuationToken.
-func decodeToken(token string) (service.After, error) {
-	if token == "" {
-		return service.After{}, nil
-	}
-	raw, err := base64.RawURLEncoding.DecodeString(token)
-	at, id, _ := strings.Cut(string(raw), " ")
-	moment, timeErr := time.Parse(time.RFC3339Nano, at)
-	known, ok := gateway.ParseID(id)
-	a := service.After{At: moment.UTC(), ID: known}
-	if err != nil || timeErr != nil || !ok || encodeToken(a) != token {
-		return service.After{}, gateway.Errorf(gateway.CodeContinuationToken, "The continuation token is not one that a list of ours gave. Begin the list again without a token.")
-	}
-	return a, nil
-}
-
 // afterOf reads where the page that is asked for begins.
 func afterOf(c echo.Context) (service.After, error) {
-	return decodeToken(query(c, "continuationToken"))
+	return rest.ReadToken(rest.ListName(c), query(c, "continuationToken"))
 }
 
 // query reads a query parameter by its name in any letter case.
@@ -65,7 +42,7 @@ func paged[V, T any](c echo.Context, views []V, show func(*V) T, place func(*V) 
 	page := Page[T]{Value: []T{}}
 	if len(views) > pageSize {
 		views = views[:pageSize]
-		page.ContinuationToken = encodeToken(place(&views[pageSize-1]))
+		page.ContinuationToken = rest.Token(rest.ListName(c), place(&views[pageSize-1]))
 		page.ContinuationURI = address(c) + c.Request().URL.Path + "?continuationToken=" + url.QueryEscape(page.ContinuationToken)
 	}
 	for i := range views {

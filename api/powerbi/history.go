@@ -1,10 +1,9 @@
 package powerbi
 
 import (
-	"encoding/base64"
 	"encoding/json"
+	"fmt"
 	"net/http"
-	"strconv"
 	"strings"
 	"time"
 
@@ -90,7 +89,8 @@ func (h *Handlers) ListAudit(c echo.Context) error {
 		page.Value[i] = auditEvent(e)
 	}
 	if len(entries) == f.Limit {
-		page.ContinuationToken = tokenAfter(entries[len(entries)-1])
+		last := entries[len(entries)-1]
+		page.ContinuationToken = rest.Token(auditList(f), service.After{At: last.At, ID: last.ID})
 		q := c.QueryParams()
 		q.Set("continuationToken", page.ContinuationToken)
 		page.ContinuationURI = h.PublicURL + "/v2.0/myorg/auditEvents?" + q.Encode()
@@ -137,7 +137,7 @@ func auditFilter(c echo.Context) (f service.AuditFilter, err error) {
 	if f.Until, err = timeOf(c, "until"); err != nil {
 		return f, err
 	}
-	f.After, err = afterToken(query(c, "continuationToken"))
+	f.After, err = rest.ReadToken(auditList(f), query(c, "continuationToken"))
 	return f, err
 }
 
@@ -153,23 +153,9 @@ func idOf(c echo.Context, name string) (gateway.ID, error) {
 	return id, nil
 }
 
-// tokenAfter says where the next page begins; to clients it is opaque.
-func tokenAfter(e gateway.AuditEntry) string {
-	return base64.RawURLEncoding.EncodeToString([]byte(strconv.FormatInt(e.At.UnixMicro(), 10) + "," + e.ID.String()))
-}
-
-func afterToken(token string) (service.After, error) {
-	if token == "" {
-		return service.After{}, nil
-	}
-	text, err := base64.RawURLEncoding.DecodeString(token)
-	micros, id, ok := strings.Cut(string(text), ",")
-	at, numberErr := strconv.ParseInt(micros, 10, 64)
-	parsed, idOK := gateway.ParseID(id)
-	if err != nil || numberErr != nil || !ok || !idOK {
-		return service.After{}, gateway.Errorf(gateway.CodeContinuationToken, "The continuation token is not one that this service gave.")
-	}
-	return service.After{At: time.UnixMicro(at).UTC(), ID: parsed}, nil
+// auditList names the audit log with its filter, for continuation tokens.
+func auditList(f service.AuditFilter) string {
+	return fmt.Sprintf("auditEvents %q %q %q %q %s %s", f.ClusterID, f.CallerID, f.ResourceID, f.Action, f.Since.UTC(), f.Until.UTC())
 }
 
 // DispatchRecord is one dispatch, as it ended.
@@ -216,10 +202,14 @@ func (h *Handlers) ListRecords(c echo.Context) error {
 	if f.Since, err = timeOf(c, "since"); err != nil {
 		return err
 	}
-	if f.Limit, err = countOf(c, "$top"); err != nil {
+	top, given, err := topOf(c)
+	if err != nil {
 		return err
 	}
-	if f.Limit == 0 || f.Limit > recordsPage {
+	if given && top == 0 {
+		return list[DispatchRecord](c, h, "gatewayClusters/dispatchRecords", nil)
+	}
+	if f.Limit = top; top == 0 || top > recordsPage {
 		f.Limit = recordsPage
 	}
 	stored, err := h.Service.History.DispatchRecords(c.Request().Context(), f)

@@ -1,6 +1,7 @@
 package powerbi
 
 import (
+	"math"
 	"net/http"
 	"strconv"
 	"strings"
@@ -58,14 +59,23 @@ func query(c echo.Context, name string) string {
 	return ""
 }
 
-// pageOf reads $top and $skip.
+// pageOf reads $top and $skip. $top=0 asks for nothing, which to the use cases is the page after the end: their limit 0 is none.
 func pageOf(c echo.Context) (service.Page, error) {
-	top, err := countOf(c, "$top")
+	top, given, err := topOf(c)
 	if err != nil {
 		return service.Page{}, err
 	}
 	skip, err := countOf(c, "$skip")
+	if given && top == 0 {
+		return service.Page{Limit: 1, Skip: math.MaxInt32}, err
+	}
 	return service.Page{Limit: top, Skip: skip}, err
+}
+
+// topOf reads $top and says whether it was given at all.
+func topOf(c echo.Context) (top int, given bool, err error) {
+	top, err = countOf(c, "$top")
+	return top, query(c, "$top") != "", err
 }
 
 func countOf(c echo.Context, name string) (int, error) {

@@ -4,7 +4,6 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"testing"
-	"time"
 
 	"github.com/labstack/echo/v4"
 
@@ -58,24 +57,6 @@ func FuzzAccept(f *testing.F) {
 	f.Fuzz(func(t *testing.T, accept string) {
 		if got, err := formatOf(accept); err == nil && got != gateway.FormatJSON && got != gateway.FormatNDJSON && got != gateway.FormatCSV {
 			t.Errorf("%q gave %q", accept, got)
-		}
-	})
-}
-
-func TestTheTokenOfAPageComesBackAsItWas(t *testing.T) {
-	at := time.Date(2026, 1, 2, 3, 4, 5, 678_901_000, time.UTC)
-	got, err := afterToken(tokenAfter(gateway.AuditEntry{ID: memberID, At: at}))
-	if err != nil || !got.At.Equal(at) || got.ID != memberID {
-		t.Errorf("got %+v %v", got, err)
-	}
-}
-
-func FuzzAfterToken(f *testing.F) {
-	f.Add(tokenAfter(gateway.AuditEntry{ID: memberID, At: time.UnixMicro(1)}))
-	f.Add("MSwx")
-	f.Fuzz(func(t *testing.T, token string) {
-		if _, err := afterToken(token); err != nil && !gateway.IsCode(err, gateway.CodeContinuationToken) {
-			t.Errorf("%q: %v", token, err)
 		}
 	})
 }

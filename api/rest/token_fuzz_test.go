@@ -1,4 +1,4 @@
-package fabric
+package rest
 
 import (
 	"testing"
@@ -19,13 +19,13 @@ func FuzzPlace(f *testing.F) {
 			return
 		}
 		place := service.After{At: when, ID: guid(high, low)}
-		token := encodeToken(place)
-		if got, err := decodeToken(token); err != nil || !got.At.Equal(place.At) || got.ID != place.ID {
+		token := Token("list", place)
+		if got, err := ReadToken("list", token); err != nil || !got.At.Equal(place.At) || got.ID != place.ID {
 			t.Fatalf("%v came back as %v %v", place, got, err)
 		}
 		garbled := []byte(token)
 		garbled[(at%len(garbled)+len(garbled))%len(garbled)] ^= 1
-		switch got, err := decodeToken(string(garbled)); {
+		switch got, err := ReadToken("list", string(garbled)); {
 		case err == nil && got.At.Equal(place.At) && got.ID == place.ID:
 			t.Fatalf("%s and %s lead to the same place", token, garbled)
 		case err != nil && !gateway.IsCode(err, gateway.CodeContinuationToken):
@@ -46,4 +46,17 @@ func guid(high, low uint64) gateway.ID {
 		}
 	}
 	return gateway.ID(text)
+}
+
+// FuzzToken: what is taken as a token is one that Token makes.
+func FuzzToken(f *testing.F) {
+	f.Add(Token("list", service.After{At: time.Unix(1, 5000), ID: "00000000-0000-0000-0000-000000000001"}))
+	f.Add("LDEsMTAwMDAwLDA")
+	f.Add("garbled%")
+	f.Fuzz(func(t *testing.T, token string) {
+		a, err := ReadToken("list", token)
+		if err == nil && token != "" && Token("list", a) != token {
+			t.Errorf("%q was taken as %v", token, a)
+		}
+	})
 }
