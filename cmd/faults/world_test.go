@@ -88,7 +88,7 @@ func (w *world) disk() error {
 // encrypt readies the callers, and a certificate where requests cross a line.
 func (w *world) encrypt() (err error) {
 	transport := &http.Transport{MaxIdleConnsPerHost: 32}
-	w.client = &http.Client{Transport: transport, Timeout: 2 * time.Minute}
+	w.client = &http.Client{Transport: transport, Timeout: 5 * time.Minute}
 	if w.net == nil {
 		return nil
 	}
