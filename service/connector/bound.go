@@ -11,12 +11,15 @@ import (
 	"comporta/service/gateway"
 )
 
-// maxRow is how many bytes one row from a database may have, as the database sends it. A row is held in memory while it is written, so
+// maxRow is how many bytes one row from a database or a file may have, as it comes. A row is held in memory while it is written, so
 // without a bound one small query could take the whole machine.
 const maxRow = 16 << 20
 
 // readAhead is how much a driver may read beyond a row: its buffer and what TLS adds.
 const readAhead = 1 << 20
+
+// errRowTooLarge ends the reading of a row. It becomes words where it is known what was read.
+var errRowTooLarge = errors.New("the row is too large")
 
 // rowTooLarge is the failure of a query with a row beyond maxRow.
 func rowTooLarge() *gateway.Error {
@@ -89,7 +92,7 @@ func (m *meter) Read(p []byte) (int, error) {
 	n, err := m.Conn.Read(p)
 	if m.left.Add(-int64(n)) < 0 {
 		m.over.Store(true)
-		return 0, errors.New("the row is too large")
+		return 0, errRowTooLarge
 	}
 	return n, err
 }

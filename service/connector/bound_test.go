@@ -3,6 +3,8 @@ package connector
 import (
 	"encoding/json"
 	"fmt"
+	"os"
+	"path/filepath"
 	"reflect"
 	"runtime"
 	"strings"
@@ -79,6 +81,22 @@ func TestWideSQLiteRowsGoThrough(t *testing.T) {
 		t.Error("a schema that is read with the first statement:", got)
 	}
 	fresh.refused(true, "select nothing from wide", gateway.CodeQuery)
+}
+
+// A quote that is never closed makes one row of a whole file.
+func TestACSVRowIsBounded(t *testing.T) {
+	folder, c := shelf(t)
+	path := filepath.Join(folder, "large.csv")
+	rows := strings.Repeat(strings.Repeat("x", 8<<20)+",y\n", 3)
+	for text, want := range map[string]bool{"a,b\n" + rows: true, "a,b\n\"" + rows: false} {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		_, err := c.Run(t.Context(), fileTask(gateway.TypeFile, path, ""), nil, &memory{})
+		if want != (err == nil) || err != nil && !strings.Contains(err.Error(), "16 MiB") {
+			t.Error(want, err)
+		}
+	}
 }
 
 // Rows that nobody wants are read over at the end of a request that writes; together they may be more than one row may be.

@@ -11,7 +11,8 @@ import (
 
 // readCSV answers the rows of a CSV file (RFC 4180, UTF-8, first line names the columns). All values are text; CSV says no more.
 func readCSV(ctx context.Context, r io.Reader, a *answer) error {
-	rows := csv.NewReader(withoutBOM(r))
+	bounded := &rowBound{r: withoutBOM(r), left: maxRow}
+	rows := csv.NewReader(bounded)
 	rows.ReuseRecord = true
 	head, err := rows.Read()
 	if err == io.EOF {
@@ -26,6 +27,7 @@ func readCSV(ctx context.Context, r io.Reader, a *answer) error {
 	}
 	a.columns(columns)
 	for {
+		bounded.left = maxRow
 		record, err := rows.Read()
 		if err == io.EOF {
 			return nil
@@ -47,6 +49,9 @@ func badCSV(err error) error {
 	var parse *csv.ParseError
 	if errors.As(err, &parse) {
 		return gateway.Wrap(gateway.CodeQuery, err, "The CSV file is malformed: %v.", parse)
+	}
+	if errors.Is(err, errRowTooLarge) {
+		return gateway.Errorf(gateway.CodeQuery, "A row of the CSV file is larger than %d MiB, which is all that a member takes; perhaps a quote is never closed.", maxRow>>20)
 	}
 	return unreadable(err)
 }

@@ -11,12 +11,8 @@ import (
 	"comporta/service/gateway"
 )
 
-// Bounds of a JSON file.
-const (
-	maxJSONColumns = 2000
-	// maxJSONRow bounds one object, in bytes: a row must fit in memory.
-	maxJSONRow = 16 << 20
-)
+// maxJSONColumns is how many columns the rows of a JSON file may have together.
+const maxJSONColumns = 2000
 
 // readJSONFile answers the objects of a JSON array, or of one object per line, as rows. The file is read twice: first for the names and types
 // of the columns, which an answer begins with, then for the rows. What is missing in an object is null.
@@ -44,7 +40,7 @@ func readJSONFile(ctx context.Context, f io.ReadSeeker, array bool, a *answer) e
 
 // eachObject calls visit with the text of every object.
 func eachObject(ctx context.Context, r io.Reader, array bool, visit func([]byte) error) error {
-	bounded := &rowBound{r: withoutBOM(r), left: maxJSONRow}
+	bounded := &rowBound{r: withoutBOM(r), left: maxRow}
 	d := json.NewDecoder(bounded)
 	if array {
 		if t, err := d.Token(); err != nil || t != json.Delim('[') {
@@ -52,7 +48,7 @@ func eachObject(ctx context.Context, r io.Reader, array bool, visit func([]byte)
 		}
 	}
 	for !array || d.More() {
-		bounded.left = maxJSONRow
+		bounded.left = maxRow
 		var row json.RawMessage
 		err := d.Decode(&row)
 		if err == io.EOF && !array {
@@ -62,7 +58,7 @@ func eachObject(ctx context.Context, r io.Reader, array bool, visit func([]byte)
 			err = errors.New("not an object")
 		}
 		if err != nil {
-			return gateway.Wrap(gateway.CodeQuery, err, "The JSON file is malformed near byte %d, or a row is not an object of at most %d MiB.", d.InputOffset(), maxJSONRow>>20)
+			return gateway.Wrap(gateway.CodeQuery, err, "The JSON file is malformed near byte %d, or a row is not an object of at most %d MiB.", d.InputOffset(), maxRow>>20)
 		}
 		if err := errors.Join(visit(row), ctx.Err()); err != nil {
 			return err
@@ -82,7 +78,7 @@ type rowBound struct {
 
 func (b *rowBound) Read(p []byte) (int, error) {
 	if b.left <= 0 && len(p) > 0 {
-		return 0, errors.New("too large")
+		return 0, errRowTooLarge
 	}
 	n, err := b.r.Read(p)
 	b.left -= n
