@@ -94,6 +94,21 @@ func TestMistakesCarryTheDatabasesOwnWords(t *testing.T) {
 	})
 }
 
+// What only looks like writing is read, and a plan of a write is at least not blamed on its INTO.
+func TestMariaDBReadsWhatOnlyLooksLikeWriting(t *testing.T) {
+	r, _ := mariadbRig(t)
+	r.write("create table kept (id int)")
+	if got := r.read("select '/*! x */', 'into' -- /*! y */"); !reflect.DeepEqual(got, [][]any{{"/*! x */", "into"}}) {
+		t.Error(got)
+	}
+	if _, _, err := r.run(t.Context(), true, "explain insert into kept values (1)"); err != nil && (!gateway.IsCode(err, gateway.CodeReadOnly) || strings.Contains(err.Error(), "INTO and")) {
+		t.Error(err)
+	}
+	if got := r.read("select id from kept"); len(got) != 0 {
+		t.Error(got)
+	}
+}
+
 // A database that refuses a statement can be reached, whatever code it refuses it with.
 func TestMistakesAreTheQuerysAndNotTheConnections(t *testing.T) {
 	own := map[gateway.DataSourceType][]struct {

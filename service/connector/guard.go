@@ -1,7 +1,7 @@
 package connector
 
 import (
-	"strings"
+	"slices"
 
 	"comporta/service/gateway"
 )
@@ -21,8 +21,9 @@ type guard func(text string, readOnly bool) (verdict, error)
 // The dialects, as their strings and comments are written.
 var (
 	postgresLexis  = lexis{nested: true}
-	mysqlLexis     = lexis{backslash: true, hash: true, dashSpace: true, backticks: true}
-	mysqlPlain     = lexis{hash: true, dashSpace: true, backticks: true} // with sql_mode NO_BACKSLASH_ESCAPES
+	mysqlLexis     = lexis{backslash: true, code: true, hash: true, dashSpace: true, backticks: true}
+	mysqlPlain     = lexis{code: true, hash: true, dashSpace: true, backticks: true}                        // with sql_mode NO_BACKSLASH_ESCAPES
+	mysqlANSI      = lexis{backslashSingle: true, code: true, hash: true, dashSpace: true, backticks: true} // with sql_mode ANSI_QUOTES
 	sqliteLexis    = lexis{backticks: true, brackets: true}
 	sqlServerLexis = lexis{brackets: true, nested: true}
 )
@@ -47,25 +48,33 @@ func guardPostgres(text string, readOnly bool) (verdict, error) {
 	return verdict{prepareOnly: !s.starts("SELECT", "WITH", "VALUES", "TABLE", "SHOW", "EXPLAIN")}, nil
 }
 
-// guardMySQL: whether a backslash escapes depends on a session setting, so the text is read both ways and must be harmless in both.
+// guardMySQL: whether and where a backslash escapes depends on a session setting, so the text is read in every way and must be harmless
+// in all.
 func guardMySQL(text string, readOnly bool) (verdict, error) {
 	v := verdict{}
-	for _, l := range []lexis{mysqlLexis, mysqlPlain} {
+	for _, l := range []lexis{mysqlLexis, mysqlPlain, mysqlANSI} {
 		s := scan(text, l)
-		hinted := s.hints || strings.Contains(text, "/*!") || strings.Contains(text, "/*M!")
-		stateful := s.variables || hinted || s.has("GET_LOCK")
+		stateful := s.variables || s.hints || s.has("GET_LOCK")
 		if !readOnly {
 			v.discard = v.discard || stateful || !s.starts("SELECT", "WITH", "INSERT", "UPDATE", "DELETE", "REPLACE")
 			continue
 		}
 		reads := s.starts("SELECT", "WITH", "SHOW", "EXPLAIN", "DESCRIBE", "DESC", "VALUES", "TABLE")
-		if reads && (hinted || s.has("INTO")) {
+		if reads && (s.hints || s.has("INTO") && !explainsInsert(s.words)) {
 			return verdict{}, writes("INTO and executable comments are not allowed in it")
 		}
 		v.prepareOnly = v.prepareOnly || !reads
 		v.discard = v.discard || stateful
 	}
 	return v, nil
+}
+
+// explainsInsert recognises EXPLAIN INSERT INTO t …, which only plans, as long as its one INTO is the insert's own.
+func explainsInsert(words []string) bool {
+	if len(words) < 3 || words[1] != "INSERT" && words[1] != "REPLACE" || words[2] != "INTO" || slices.Contains(words[3:], "INTO") {
+		return false
+	}
+	return words[0] == "EXPLAIN" || words[0] == "DESCRIBE" || words[0] == "DESC"
 }
 
 // guardSQLite: the file is opened for reading, the driver says whether a statement is read-only, and an authoriser refuses ATTACH and

@@ -49,13 +49,17 @@ func TestSQLServerGuard(t *testing.T) {
 func TestMySQLGuardReadsBothWays(t *testing.T) {
 	for _, text := range []string{
 		`select 'a\' into outfile '/tmp/x' -- '`, `select 'a\'' into outfile '/tmp/x'`, "select 1 --1 into outfile '/tmp/x'",
-		"select 1 /*!50000 into outfile '/tmp/x' */", "select 1 /*M! into @a */", "select `a` into @x",
+		"select 1 /*!50000 into outfile '/tmp/x' */", "select 1 /*!into outfile '/tmp/x'*/",
+		// With sql_mode ANSI_QUOTES a backslash escapes in '…' and not in "…".
+		`select 'x\'', "a\" into outfile '/tmp/x' -- "`, `select 'x\'', "a\" /*! into outfile '/tmp/x' */ -- "`,
+		"explain select 1 into @a", "explain insert into t select 1 into @a", "explain analyze insert into t values (1)", "explain format=json into @x select 1",
+		"select 1 /*M! into @a */", "select `a` into @x",
 	} {
 		if v, err := guardMySQL(text, true); err == nil {
 			t.Errorf("%q passed with %+v", text, v)
 		}
 	}
-	for _, text := range []string{"select 'into'", "select `into` from t # into", "select 1 -- into", "select 'it\\'s'"} {
+	for _, text := range []string{"select '/*! x */'", "select '/*M! x */', `/*!`", "select 1 -- /*! x */", "/* /*! */ select 1", "explain insert into t values (1)", "describe replace into t select 'into'", "select 'into'", "select `into` from t # into", "select 1 -- into", "select 'it\\'s'"} {
 		if v, err := guardMySQL(text, true); err != nil || v.prepareOnly {
 			t.Errorf("%q: %+v %v", text, v, err)
 		}

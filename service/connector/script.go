@@ -8,8 +8,8 @@ import (
 
 // lexis says how a database's language writes strings and comments. Reading one wrongly would hide a statement from the guard.
 type lexis struct {
-	// backslash escapes inside strings, # begins a comment, -- does so only before white space, /*! is code: MySQL.
-	backslash, hash, dashSpace bool
+	// backslash escapes inside strings ('…' and "…", or '…' only), # begins a comment, -- does so only before white space, /*! is code: MySQL.
+	backslash, backslashSingle, hash, dashSpace, code bool
 	// brackets quote names, comments nest: SQL Server.
 	brackets, nested bool
 	// backticks quote names: MySQL, SQLite.
@@ -106,7 +106,7 @@ func (l lexis) next(text string, i int) (end int, what part) {
 	rest := text[i:]
 	switch b := rest[0]; {
 	case strings.HasPrefix(rest, "/*"):
-		if l.backslash && (strings.HasPrefix(rest, "/*!") || strings.HasPrefix(rest, "/*M!")) {
+		if l.code && (strings.HasPrefix(rest, "/*!") || strings.HasPrefix(rest, "/*M!")) {
 			return i + 3, hintPart
 		}
 		return l.blockComment(text, i)
@@ -162,7 +162,7 @@ func (l lexis) quoted(text string, i int) (int, part) {
 	if quote == '[' {
 		quote = ']'
 	}
-	escapes := l.backslash && (quote == '\'' || quote == '"')
+	escapes := l.backslash && (quote == '\'' || quote == '"') || l.backslashSingle && quote == '\''
 	for j := i + 1; j < len(text); j++ {
 		switch {
 		case escapes && text[j] == '\\':
