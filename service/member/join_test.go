@@ -178,7 +178,7 @@ func TestJoiningAClusterThatIsThere(t *testing.T) {
 	if _, err := Join(context.Background(), r); err != nil {
 		t.Fatal(err)
 	}
-	want := map[string]any{"name": "m2", "recoveryKey": testRecoveryKey, "overwriteExistingGateway": false}
+	want := map[string]any{"name": "m2", "recoveryKey": testRecoveryKey, "overwriteExistingGateway": false, "mustExist": false}
 	if got := b.bodies["/v2.0/myorg/gatewayClusters/33333333-3333-3333-3333-333333333333/memberGateways"]; !maps.Equal(got, want) {
 		t.Errorf("sent %v", got)
 	}
