@@ -4,6 +4,10 @@
 // read-only or read-write transaction, and writes the rows to the caller as they come. Nothing is collected: a reader that stops
 // reading stops the database, and a context that ends cancels the query on the database.
 //
+// A row of a database or of a CSV or JSON file has 16 MiB at most, as it comes; a larger one is CodeQuery with words that say so
+// (TestARowIsBounded). PostgreSQL, MySQL and files are not read beyond that. SQLite makes no larger value, and smaller ones in rows of many
+// columns. SQL Server's driver cannot be held back, so there a row is refused once it is read.
+//
 // # Values
 //
 // A value means the same whatever database it comes from. The column type is one of the words below, and the JSON value is:
