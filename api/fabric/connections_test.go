@@ -73,6 +73,21 @@ func TestR22R52R54Connection(t *testing.T) {
 	w.fails(w.token, "GET", one, "", 404, "EntityNotFound")
 }
 
+// Names of connection details are taken in any letter case, and custom connectors have names of their own.
+func TestAConnectionsPathIsFoundUnderEveryName(t *testing.T) {
+	w := newWorld(t)
+	id := w.cluster("Lisbon")
+	for i, c := range [][3]string{{"PostgreSql", `{"Server":"s","DATABASE":"d"}`, "s;d"}, {"Extension", `{"extensionDataSourceKind":"SQLite","extensionDataSourcePath":"/x.db"}`, "/x.db"}} {
+		text, _ := json.Marshal(c[1])
+		body := fmt.Sprintf(`{"datasourceType":%q,"datasourceName":"s%d","connectionDetails":%s,"credentialDetails":{"credentialType":"Basic","credentials":"envelope"}}`, c[0], i, text)
+		made, _ := w.call(w.token, "POST", "/v2.0/myorg/gatewayClusters/"+id+"/datasources", body, 201)
+		v, _ := w.call(w.token, "GET", "/v1/connections/"+made["id"].(string), "", 200)
+		if path := v["connectionDetails"].(map[string]any)["path"]; path != c[2] {
+			t.Errorf("%s: path %v", c[1], path)
+		}
+	}
+}
+
 func TestR63ConnectionTest(t *testing.T) {
 	w := newWorld(t)
 	id := w.cluster("Lisbon")

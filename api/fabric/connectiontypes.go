@@ -130,9 +130,13 @@ func quoted(text string) string {
 
 // path shows where a data source is: "server;database", or the one parameter there is.
 func (k connectionKind) path(details string) string {
-	var values map[string]any
-	if json.Unmarshal([]byte(details), &values) != nil {
+	var sent map[string]any
+	if json.Unmarshal([]byte(details), &sent) != nil {
 		return ""
+	}
+	values := map[string]any{}
+	for name, value := range sent { // the other surfaces take names in any letter case, and those of custom connectors
+		values[strings.TrimPrefix(strings.ToLower(name), "extensiondatasource")] = value
 	}
 	var parts []string
 	for _, name := range k.parameters {
