@@ -37,6 +37,8 @@ type dialect interface {
 	// drains: closing rows reads all that are left.
 	drains() bool
 	failure(err error) error
+	// decimal is how a parameter is bound that is a number but no 64-bit integer.
+	decimal(text string) any
 	// close lets go of what belongs to the dialect.
 	close()
 }
@@ -74,7 +76,7 @@ func (d *database) probe(ctx context.Context) error {
 }
 
 func (d *database) run(ctx context.Context, task *gateway.Task, out gateway.Output) (gateway.Summary, error) {
-	values, err := parameters(task.Query)
+	values, err := parameters(task.Query, d.dialect.decimal)
 	if err != nil {
 		return gateway.Summary{}, err
 	}

@@ -80,6 +80,21 @@ func TestParametersStayExact(t *testing.T) {
 	})
 }
 
+// A parameter with a fraction is a number to every database: it compares as one.
+func TestFractionsCompareAsNumbers(t *testing.T) {
+	everyRig(t, func(t *testing.T, r *rig) {
+		text := "select case when 2 > ? then 'more' else 'less' end"
+		if r.task.DataSource.Type == gateway.TypePostgreSQL {
+			text = "select case when 2 > $1::numeric then 'more' else 'less' end"
+		}
+		for number, want := range map[json.Number]string{"1.5": "more", "2.5": "less", "-1e1": "more"} {
+			if got := r.read(text, number); got[0][0] != want {
+				t.Errorf("2 against %s: %v", number, got)
+			}
+		}
+	})
+}
+
 func TestMistakesCarryTheDatabasesOwnWords(t *testing.T) {
 	everyRig(t, func(t *testing.T, r *rig) {
 		for _, text := range []string{"select * frm nowhere", "select * from nowhere", "selec 1"} {

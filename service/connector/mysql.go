@@ -158,9 +158,10 @@ func (m *mysqlDialect) check(driver.Stmt, bool) error { return nil }
 // bound: the driver puts a row together from as many packets as come, and the server's max_allowed_packet may be a gigabyte.
 func (m *mysqlDialect) bound(conn driver.Conn, _ int) *meter { return conn.(*mysqlConn).meter }
 
-func (m *mysqlDialect) affected() string { return "select row_count()" }
-func (m *mysqlDialect) drains() bool     { return true }
-func (m *mysqlDialect) close()           { m.killing.Wait() }
+func (m *mysqlDialect) decimal(text string) any { return asText(text) }
+func (m *mysqlDialect) affected() string        { return "select row_count()" }
+func (m *mysqlDialect) drains() bool            { return true }
+func (m *mysqlDialect) close()                  { m.killing.Wait() }
 
 // kill ends the connection on the server: a server that computes does not notice that its client is gone.
 func (m *mysqlDialect) kill(conn driver.Conn) {

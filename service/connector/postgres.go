@@ -121,7 +121,7 @@ func (p *postgres) probe(ctx context.Context) error {
 }
 
 func (p *postgres) run(ctx context.Context, task *gateway.Task, out gateway.Output) (gateway.Summary, error) {
-	values, err := parameters(task.Query)
+	values, err := parameters(task.Query, asText)
 	if err != nil {
 		return gateway.Summary{}, err
 	}

@@ -163,6 +163,19 @@ func (s *sqliteDialect) check(stmt driver.Stmt, readOnly bool) error {
 // bound: PrepareContext has seen to it.
 func (s *sqliteDialect) bound(driver.Conn, int) *meter { return nil }
 
+// maxRealDigits is how many digits a floating-point number always keeps.
+const maxRealDigits = 15
+
+// decimal: SQLite has no decimals, and to it a text is neither equal to a number nor less than one. So what a floating-point number keeps
+// is bound as one, and only what it would cut is bound as text.
+func (s *sqliteDialect) decimal(text string) any {
+	digits := strings.Count(text, "") - 1 - strings.Count(text, ".") - strings.Count(text, "-")
+	if real, err := strconv.ParseFloat(text, 64); err == nil && digits <= maxRealDigits {
+		return real
+	}
+	return text
+}
+
 func (s *sqliteDialect) affected() string { return "select changes()" }
 func (s *sqliteDialect) drains() bool     { return false }
 func (s *sqliteDialect) close()           {}

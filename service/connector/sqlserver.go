@@ -88,9 +88,10 @@ func (m *sqlServerDialect) check(driver.Stmt, bool) error { return nil }
 // refused when they have been read.
 func (m *sqlServerDialect) bound(driver.Conn, int) *meter { return nil }
 
-func (m *sqlServerDialect) affected() string { return "select rowcount_big()" }
-func (m *sqlServerDialect) drains() bool     { return false }
-func (m *sqlServerDialect) close()           {}
+func (m *sqlServerDialect) decimal(text string) any { return asText(text) }
+func (m *sqlServerDialect) affected() string        { return "select rowcount_big()" }
+func (m *sqlServerDialect) drains() bool            { return false }
+func (m *sqlServerDialect) close()                  {}
 
 // kill has nothing to do: the driver sends an attention when the context ends.
 func (m *sqlServerDialect) kill(driver.Conn) {}
