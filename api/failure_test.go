@@ -117,8 +117,26 @@ func TestEveryFailureHasTheFormOfItsSurface(t *testing.T) {
 		if resp.StatusCode != c.status || resp.Header.Get("RequestId") == "" || answer.Error.Message == "" || strings.Contains(string(text), "no database") {
 			t.Errorf("%s %s: %d %s, want %d", c.method, c.path, resp.StatusCode, text, c.status)
 		}
+		if waits := resp.Header.Get("Retry-After") != ""; waits != (c.status == 503) {
+			t.Errorf("%s %s: %d with Retry-After %q", c.method, c.path, resp.StatusCode, resp.Header.Get("Retry-After"))
+		}
 		if answer.Error.Code != c.code || answer.Error.PBI.Code != c.code || resp.Header.Get("X-PowerBI-Error-Info") != c.code {
 			t.Errorf("%s %s: code %q, want %q", c.method, c.path, answer.Error.Code, c.code)
 		}
+	}
+}
+
+// A caller's mistake at the token endpoint is no fault of the service, and the log does not say so.
+func TestACallersMistakeIsNoErrorInTheLog(t *testing.T) {
+	j := &journal{}
+	w := newWorld(t, answering(j, func(http.ResponseWriter, *http.Request) {}))
+	for _, form := range []string{"grant_type=password", "", "%zz", "grant_type=client_credentials&client_id=x&client_secret=y"} {
+		resp := w.sendRequest("POST", w.url+"/oauth2/v2.0/token", strings.NewReader(form), http.Header{"Content-Type": {"application/x-www-form-urlencoded"}})
+		if resp.StatusCode >= 500 {
+			t.Errorf("%q: %d", form, resp.StatusCode)
+		}
+	}
+	if log := j.String(); strings.Contains(log, `"level":"ERROR"`) {
+		t.Errorf("the log has errors: %s", log)
 	}
 }

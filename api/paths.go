@@ -1,22 +1,44 @@
 package api
 
 import (
+	"strconv"
 	"strings"
 
 	"github.com/labstack/echo/v4"
 )
 
-// normalise gives paths the one form that the table has: lower case, no slash at the end, keys as /x/{id} instead of /x({id}). What stands
-// in a path of ours is an id, an e-mail address or a word; letter case counts in none of them.
+// normalise gives paths the one form that the table has: lower case, no slash at the end, keys as /x/{id} instead of /x({id}), and nothing
+// escaped that need not be (RFC 3986 section 6.2.2.2). What stands in a path of ours is an id, an e-mail address or a word; letter case counts
+// in none of them.
 func normalise(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		u := c.Request().URL
 		u.Path = normalPath(u.Path)
 		if u.RawPath != "" {
-			u.RawPath = normalPath(u.RawPath)
+			u.RawPath = normalPath(unescapeUnreserved(u.RawPath))
 		}
 		return next(c)
 	}
+}
+
+// unescapeUnreserved turns %76 into v, and leaves %2F as it is: that is no slash.
+func unescapeUnreserved(path string) string {
+	var b strings.Builder
+	for i := 0; i < len(path); i++ {
+		if path[i] == '%' && i+2 < len(path) {
+			if n, err := strconv.ParseUint(path[i+1:i+3], 16, 8); err == nil && unreserved(byte(n)) {
+				b.WriteByte(byte(n))
+				i += 2
+				continue
+			}
+		}
+		b.WriteByte(path[i])
+	}
+	return b.String()
+}
+
+func unreserved(c byte) bool {
+	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || strings.IndexByte("-._~", c) >= 0
 }
 
 func normalPath(path string) string {

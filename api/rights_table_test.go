@@ -29,7 +29,7 @@ type rightsLine struct {
 
 func (l *rightsLine) String() string { return l.method + " " + l.path }
 
-// parseRights reads the table. [/me] in a path stands for two lines.
+// parseRights reads the table. [/me] in a path stands for two lines, and a line for GET for one for HEAD too.
 func parseRights(t testing.TB) (callers []string, lines []rightsLine) {
 	t.Helper()
 	for _, text := range strings.Split(rightsText, "\n") {
@@ -54,6 +54,12 @@ func parseRights(t testing.TB) (callers []string, lines []rightsLine) {
 		}
 		l.path = strings.Replace(words[1], "[/me]", "", 1)
 		lines = append(lines, l)
+	}
+	for _, l := range lines {
+		if l.method == "GET" && l.path != "/tunnel" {
+			l.method = "HEAD"
+			lines = append(lines, l)
+		}
 	}
 	return callers, lines
 }
@@ -115,7 +121,7 @@ func order(l *rightsLine) int {
 
 // needsFresh: the request would change what the next one needs.
 func (l *rightsLine) needsFresh() bool {
-	return l.method != "GET" && !slices.ContainsFunc([]string{"/dispatch", "/route", "/checkStatus", "/testConnection"}, func(end string) bool { return strings.HasSuffix(l.path, end) })
+	return l.method != "GET" && l.method != "HEAD" && !slices.ContainsFunc([]string{"/dispatch", "/route", "/checkStatus", "/testConnection"}, func(end string) bool { return strings.HasSuffix(l.path, end) })
 }
 
 // check sends the request of one line as every caller, each on objects of its own where it changes something.

@@ -17,6 +17,9 @@ import (
 // swaggerPath is where Swagger UI stands.
 const swaggerPath = "/swagger/"
 
+// tunnelPath is where members dial in.
+const tunnelPath = "/tunnel"
+
 // table is the one route table: every route of every surface, with the permission that it takes.
 func (s *Server) table() []rest.Route {
 	routes := s.oauthRoutes()
@@ -25,7 +28,19 @@ func (s *Server) table() []rest.Route {
 	routes = append(routes, s.v1Routes()...)
 	routes = append(routes, s.unifiedRoutes()...)
 	routes = append(routes, s.fabricRoutes()...)
-	return append(routes, s.connectionRoutes()...)
+	return withHead(append(routes, s.connectionRoutes()...))
+}
+
+// withHead gives every route that is read a twin for HEAD, whose answer is the same without its body: net/http leaves that out. The tunnel
+// is a GET only by its name.
+func withHead(routes []rest.Route) []rest.Route {
+	for _, r := range routes {
+		if r.Method == http.MethodGet && r.Path != tunnelPath {
+			r.Method, r.Hidden = http.MethodHead, true
+			routes = append(routes, r)
+		}
+	}
+	return routes
 }
 
 // styleOf picks the form of an error for a path that is no route.
@@ -72,7 +87,7 @@ func (s *Server) plainRoutes() []rest.Route {
 		public(swaggerPath+"*", s.swaggerUI, true),
 	}
 	if s.cfg.Tunnel != nil {
-		routes = append(routes, public("/tunnel", echo.WrapHandler(s.cfg.Tunnel), true))
+		routes = append(routes, public(tunnelPath, echo.WrapHandler(s.cfg.Tunnel), true))
 	}
 	return routes
 }
@@ -212,7 +227,7 @@ func (s *Server) fabricRoutes() []rest.Route {
 		route("DELETE", one, service.ManageCluster, h.DeleteGateway),
 		route("POST", one+"/checkStatus", service.SeeCluster, h.CheckGateway),
 		route("POST", one+"/restart", service.ManageCluster, h.RestartGateway),
-		route("POST", one+"/shutdown", service.ManageCluster, h.RestartGateway),
+		route("POST", one+"/shutdown", service.ManageCluster, h.ShutdownGateway),
 		route("GET", one+"/members", service.SeeCluster, h.ListMembers),
 		route("PATCH", member, service.ManageCluster, h.UpdateMember),
 		route("DELETE", member, service.ManageCluster, h.RemoveMember),

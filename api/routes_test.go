@@ -1,6 +1,7 @@
 package api_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 )
@@ -63,6 +64,32 @@ func TestPathsHaveManyForms(t *testing.T) {
 		if text := w.must(200, "GET", path, nil, nil); !strings.Contains(text, w.cluster) {
 			t.Errorf("%s: %s", path, text)
 		}
+	}
+}
+
+// Escaped letters in a path are those letters, on the way to the route and in what it is asked for.
+func TestEscapedLettersInAPath(t *testing.T) {
+	w := newWorld(t)
+	w.joined()
+	for _, path := range []string{"/%76%31/gateways/" + w.cluster, "/v1/%67ateways/" + w.cluster, "/v2.0/my%6frg/gatewayClusters/%" + fmt.Sprintf("%x", w.cluster[0]) + w.cluster[1:]} {
+		if got := w.raw("GET", path, w.token); got.status != 200 || !strings.Contains(got.text, w.cluster) {
+			t.Errorf("%s: %d %s", path, got.status, got.text)
+		}
+	}
+}
+
+// HEAD is GET without the body: the same status and the same kind of content.
+func TestHeadIsGetWithoutABody(t *testing.T) {
+	w := newWorld(t)
+	w.joined()
+	for _, path := range []string{"/v2.0/myorg/gatewayClusters", "/v2.0/myorg/gatewayClusters/" + w.cluster, "/v1/gateways", "/healthz", "/openapi.json", "/v1/gateways/11111111-1111-1111-1111-111111111111"} {
+		get, head := w.raw("GET", path, w.token), w.raw("HEAD", path, w.token)
+		if get.status != head.status || get.header.Get("Content-Type") != head.header.Get("Content-Type") || head.text != "" {
+			t.Errorf("%s: GET %d %s, HEAD %d %s %q", path, get.status, get.header.Get("Content-Type"), head.status, head.header.Get("Content-Type"), head.text)
+		}
+	}
+	if got := w.raw("HEAD", "/v2.0/myorg/gatewayClusters", ""); got.status != 401 {
+		t.Errorf("HEAD without a token: %d", got.status)
 	}
 }
 

@@ -181,7 +181,7 @@ func (s *Members) Get(ctx context.Context, cluster, id gateway.ID) (MemberView, 
 }
 
 func noMember(id gateway.ID) *gateway.Error {
-	return gateway.Errorf(gateway.CodeNotFound, "The cluster has no such member.").About(id)
+	return gateway.Errorf(gateway.CodeNotFound, "There is no such member here.").About(id)
 }
 
 // MemberPatch changes what is not nil. ResetLimits first takes the member's own limits away, so that the cluster's apply. SentBack says that
@@ -279,7 +279,7 @@ func (s *Members) Remove(ctx context.Context, caller *gateway.Caller, cluster, i
 			return err
 		}
 		if c.PrimaryID == id {
-			return gateway.Errorf(gateway.CodePrimaryHasMembers, "The primary member cannot be removed while the cluster has other members. Remove them first, or promote one of them.").About(id)
+			return gateway.Errorf(gateway.CodePrimaryHasMembers, "The primary member cannot be removed while there are other members. Remove them first, or promote one of them.").About(id)
 		}
 		if err := tx.DeleteMember(ctx, id); err != nil {
 			return err

@@ -217,7 +217,7 @@ func (h *Handlers) DeleteGateway(c echo.Context) error {
 	return c.NoContent(http.StatusOK)
 }
 
-// RestartGateway refuses: only virtual network gateways are restarted or shut down from here.
+// RestartGateway refuses: only virtual network gateways are restarted from here.
 //
 //	@Summary	Restart a gateway (Fabric); virtual network only, so always refused
 //	@Tags		Fabric gateways
@@ -226,7 +226,19 @@ func (h *Handlers) DeleteGateway(c echo.Context) error {
 //	@Param		cluster	path	string	true	"gateway id"	Format(uuid)
 //	@Failure	400,401,403,404	{object}	ErrorResponse
 //	@Router		/v1/gateways/{cluster}/restart [post]
+func (h *Handlers) RestartGateway(echo.Context) error { return virtualNetworkOnly() }
+
+// ShutdownGateway refuses likewise.
+//
+//	@Summary	Shut a gateway down (Fabric); virtual network only, so always refused
+//	@Tags		Fabric gateways
+//	@Produce	json
+//	@Security	oauth2
+//	@Param		cluster	path	string	true	"gateway id"	Format(uuid)
+//	@Failure	400,401,403,404	{object}	ErrorResponse
 //	@Router		/v1/gateways/{cluster}/shutdown [post]
-func (h *Handlers) RestartGateway(echo.Context) error {
+func (h *Handlers) ShutdownGateway(echo.Context) error { return virtualNetworkOnly() }
+
+func virtualNetworkOnly() error {
 	return gateway.Errorf(gateway.CodeNotSupported, "Only virtual network gateways can be restarted or shut down from here; restart the machines of an on-premises gateway where they stand.")
 }

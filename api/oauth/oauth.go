@@ -52,8 +52,6 @@ func (Style) Error(c echo.Context, e *gateway.Error) error {
 		word = "invalid_request"
 	case gateway.CodeTooLarge:
 		word, status = "invalid_request", http.StatusBadRequest // RFC 6749 knows no other status for it
-	case codeGrant:
-		word, status = "unsupported_grant_type", http.StatusBadRequest
 	case gateway.CodeInternal:
 		word = "server_error"
 	case gateway.CodeUnavailable:
@@ -64,8 +62,6 @@ func (Style) Error(c echo.Context, e *gateway.Error) error {
 	noStore(c)
 	return c.JSON(status, ErrorResponse{Error: word, Description: e.Message})
 }
-
-const codeGrant gateway.Code = "unsupported_grant_type"
 
 func noStore(c echo.Context) {
 	c.Response().Header().Set("Cache-Control", "no-store")
@@ -93,7 +89,7 @@ func (h *Handlers) Token(c echo.Context) error {
 		return err
 	}
 	if grant := form.Get("grant_type"); grant != "client_credentials" {
-		return gateway.Errorf(codeGrant, "grant_type must be client_credentials.")
+		return gateway.Errorf(rest.CodeUnsupportedGrant, "grant_type must be client_credentials.")
 	}
 	id, secret := form.Get("client_id"), form.Get("client_secret")
 	if user, password, ok := c.Request().BasicAuth(); ok {

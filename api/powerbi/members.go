@@ -116,7 +116,7 @@ func (h *Handlers) memberOf(c echo.Context) (*service.ClusterView, *service.Memb
 			return &view, &view.Members[i], nil
 		}
 	}
-	return nil, nil, gateway.Errorf(gateway.CodeNotFound, "The cluster has no such member.").About(id)
+	return nil, nil, gateway.Errorf(gateway.CodeNotFound, "There is no such member here.").About(id)
 }
 
 // UpdateMemberRequest changes what is given; null and what is left out stay as they are.

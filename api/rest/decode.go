@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"math"
 	"reflect"
 	"slices"
 	"strconv"
@@ -31,6 +32,8 @@ func Decode(c echo.Context, to any, readOnly ...string) error {
 
 // Unmarshal is Decode for a text.
 func Unmarshal(text []byte, to any, readOnly ...string) error {
+	// RFC 8259 section 8.1 lets a reader pass over a byte order mark; Windows tools write one.
+	text = bytes.TrimPrefix(text, []byte("\xef\xbb\xbf"))
 	if len(bytes.TrimSpace(text)) == 0 {
 		return gateway.Errorf(gateway.CodeInvalid, "The request body is empty; it must be a JSON object.")
 	}
@@ -164,15 +167,33 @@ func simple(value json.RawMessage, to reflect.Value) bool {
 		*to = value[0] == 't'
 		return value[0] == 't' || value[0] == 'f'
 	case *int:
-		n, err := strconv.Atoi(string(value))
-		*to = n
-		return err == nil
+		n, ok := whole(value)
+		*to = int(n)
+		return ok
 	case *int64:
-		n, err := strconv.ParseInt(string(value), 10, 64)
+		n, ok := whole(value)
 		*to = n
-		return err == nil
+		return ok
 	}
 	return false
+}
+
+// maxExact is below which a float64 holds every whole number.
+const maxExact = 1 << 53
+
+// whole reads a whole number. 5.0 and 5e0 are ones too: many languages know one type of number only, and write it like that.
+func whole(value []byte) (int64, bool) {
+	if n, err := strconv.ParseInt(string(value), 10, 64); err == nil {
+		return n, true
+	}
+	if value[0] == '"' {
+		return 0, false
+	}
+	f, err := strconv.ParseFloat(string(value), 64)
+	if err != nil || f != math.Trunc(f) || math.Abs(f) >= maxExact {
+		return 0, false
+	}
+	return int64(f), true
 }
 
 // plain decodes a value of a simple type, keeping numbers exact.
@@ -197,6 +218,9 @@ func word(value json.RawMessage, to Word, path string) error {
 		return wrongType(path, "a word")
 	default:
 		text, number = string(value), true
+		if n, ok := whole(value); ok {
+			text = strconv.FormatInt(n, 10)
+		}
 	}
 	if err := to.FromJSON(text, number); err != nil {
 		e := *gateway.AsError(err)

@@ -44,6 +44,25 @@ type thing struct {
 	embedded
 }
 
+func TestWholeNumbersAndAByteOrderMark(t *testing.T) {
+	for text, want := range map[string]int{"5": 5, "5.0": 5, "5.000": 5, "5e0": 5, "0.5e1": 5, "-5.0": -5, "0.0": 0, "9007199254740991.0": 1<<53 - 1} {
+		var v thing
+		if err := Unmarshal([]byte("\xef\xbb\xbf"+`{"name":"x","limit":`+text+`,"colour":`+text+`}`), &v); err != nil || *v.Limit != want || v.Colour.value != "#"+strconv.Itoa(want) {
+			t.Errorf("%s: %+v, %v", text, v, err)
+		}
+	}
+	for _, text := range []string{"5.1", "1e400", "9007199254740993.0", "1e16", `"5.0"`, "true", "[5]"} {
+		var v thing
+		if err := Unmarshal([]byte(`{"name":"x","limit":`+text+`}`), &v); !gateway.IsCode(err, gateway.CodeInvalid) || !strings.Contains(err.Error(), "limit must be a whole number") {
+			t.Errorf("%s was taken as %v: %v", text, v.Limit, err)
+		}
+	}
+	var v thing
+	if err := Unmarshal([]byte("{\"name\":\"\xef\xbb\xbfx\"}\xef\xbb\xbf"), &v); err == nil {
+		t.Error("a byte order mark at the end was taken")
+	}
+}
+
 func TestUnmarshalTakes(t *testing.T) {
 	var v thing
 	text := `{"NAME":"ä","note":null,"On":true,"colour":"RED","tags":["a"],"map":{"k":"v"},"inner":{"values":[9007199254740993,1.10,"x",null]},"raw":{"a":1},"Limit":3,"id":"sent back"}`

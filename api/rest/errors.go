@@ -62,6 +62,7 @@ var statuses = map[gateway.Code]int{
 	CodeMethodNotAllowed:              http.StatusMethodNotAllowed,
 	CodeNotAcceptable:                 http.StatusNotAcceptable,
 	CodeRequestTimeout:                http.StatusRequestTimeout,
+	CodeUnsupportedGrant:              http.StatusBadRequest,
 }
 
 // Codes that only the HTTP layer gives.
@@ -70,6 +71,8 @@ const (
 	CodeMethodNotAllowed gateway.Code = "MethodNotAllowed"
 	CodeNotAcceptable    gateway.Code = "NotAcceptable"
 	CodeRequestTimeout   gateway.Code = "RequestTimeout"
+	// CodeUnsupportedGrant is a word of RFC 6749.
+	CodeUnsupportedGrant gateway.Code = "unsupported_grant_type"
 )
 
 // Status is the HTTP status of a code; one that the table lacks is a fault of ours, hence 500.
@@ -80,11 +83,18 @@ func Status(code gateway.Code) int {
 	return http.StatusInternalServerError
 }
 
+// retryUnavailable is when to try again while the state database cannot be read or written: nobody knows, but at once is of no use.
+const retryUnavailable = 5 * time.Second
+
 // CommonHeaders sets what every error answer carries.
 func CommonHeaders(c echo.Context, e *gateway.Error) {
 	h := c.Response().Header()
-	if e.RetryAfter > 0 {
-		h.Set("Retry-After", strconv.Itoa(int(math.Ceil(float64(e.RetryAfter)/float64(time.Second)))))
+	wait := e.RetryAfter
+	if wait == 0 && e.Code == gateway.CodeUnavailable {
+		wait = retryUnavailable
+	}
+	if wait > 0 {
+		h.Set("Retry-After", strconv.Itoa(int(math.Ceil(float64(wait)/float64(time.Second)))))
 	}
 	if Status(e.Code) == http.StatusUnauthorized {
 		h.Set("WWW-Authenticate", `Bearer realm="comporta", error="invalid_token"`)
