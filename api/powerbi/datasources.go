@@ -161,9 +161,9 @@ func (h *Handlers) GetDataSource(c echo.Context) error {
 
 // UpdateDataSourceRequest changes what is given; null and what is left out stay as they are.
 type UpdateDataSourceRequest struct {
-	DatasourceName       *string         `json:"datasourceName"`
-	DatasourceAnnotation *string         `json:"datasourceAnnotation"`
-	SingleSignOnType     *string         `json:"singleSignOnType" enums:"None,Kerberos,AzureActiveDirectory,SAML,KerberosDirectQueryAndRefresh"`
+	DatasourceName       *string `json:"datasourceName"`
+	DatasourceAnnotation *string `json:"datasourceAnnotation"`
+	SingleSignOnType     *string `json:"singleSignOnType" enums:"None,Kerberos,AzureActiveDirectory,SAML,KerberosDirectQueryAndRefresh"`
 	// ConnectionDetails that lead to another place need CredentialDetails beside them.
 	ConnectionDetails json.RawMessage `json:"connectionDetails" swaggertype:"string"`
 	// CredentialDetails replace the stored credentials; the same forms as on create.
