@@ -56,7 +56,7 @@ func (t *tx) UpdateMember(ctx context.Context, m gateway.Member) error {
 }
 
 func (t *tx) memberName(err error) error {
-	return t.taken(err, gateway.CodeDuplicateMemberName, "Another member of this cluster has this name already.")
+	return t.taken(err, gateway.CodeDuplicateMemberName, "Another member has this name already.")
 }
 
 // DeleteMember removes a member, its enrolments and its load samples.

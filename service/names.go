@@ -5,6 +5,8 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"golang.org/x/text/unicode/norm"
+
 	"comporta/service/gateway"
 )
 
@@ -14,9 +16,13 @@ const maxName = 200
 // maxText bounds descriptions, contact texts and annotations, in characters.
 const maxText = 4000
 
-// cleanName trims a name and checks it: 1–200 characters of any script, no control characters.
+// cleanName trims a name, brings it into Unicode's composed form and checks it: 1–200 characters of any script, no control characters, and
+// something to see. In one form, so that two names which look alike because they are the same text are the same name to the unique indexes.
 func cleanName(property, name string) (string, error) {
-	name = strings.TrimSpace(name)
+	if !utf8.ValidString(name) {
+		return "", gateway.Errorf(gateway.CodeInvalid, "%s is not valid text.", property)
+	}
+	name = norm.NFC.String(strings.TrimSpace(name))
 	if name == "" {
 		return "", gateway.Errorf(gateway.CodeInvalid, "%s must not be empty.", property)
 	}
@@ -28,7 +34,18 @@ func cleanName(property, name string) (string, error) {
 			return "", gateway.Errorf(gateway.CodeInvalid, "%s contains a control character.", property)
 		}
 	}
+	if !strings.ContainsFunc(name, visible) {
+		return "", gateway.Errorf(gateway.CodeInvalid, "%s consists of invisible characters only.", property)
+	}
 	return name, nil
+}
+
+// visible says whether a character shows something: it has a shape and is neither a space, a format character such as U+200B and U+FEFF, nor
+// one of those that are letters or symbols by their class and blank all the same.
+func visible(r rune) bool {
+	const brailleBlank = 0x2800
+	return unicode.IsGraphic(r) && !unicode.IsSpace(r) && r != brailleBlank &&
+		!unicode.In(r, unicode.Cf, unicode.Zs, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector)
 }
 
 // checkText checks a free text: at most maxText characters, valid UTF-8, no NUL (PostgreSQL cannot store one).
@@ -43,4 +60,6 @@ func checkText(property, text string) error {
 }
 
 // sameName compares names as the unique indexes do: letter case does not count.
-func sameName(a, b string) bool { return strings.ToLower(a) == strings.ToLower(b) }
+func sameName(a, b string) bool {
+	return strings.ToLower(norm.NFC.String(a)) == strings.ToLower(norm.NFC.String(b))
+}

@@ -33,7 +33,7 @@ var rooms = map[string]room{
 	"api":                {arrows: []string{"api/", "service", "openapi"}, libraries: []string{"github.com/labstack/echo/v4", "golang.org/x/time"}, never: []string{"database/sql"}},
 	"openapi":            {arrows: nil, libraries: []string{"github.com/swaggo/files/v2"}},
 	"openapi/convert":    {arrows: nil, libraries: []string{"github.com/getkin/kin-openapi"}},
-	"service":            {arrows: []string{"persistence", "service/routing", "service/recovery"}, libraries: []string{"github.com/golang-jwt/jwt/v5", "golang.org/x/crypto"}, never: []string{"net/http", "database/sql"}},
+	"service":            {arrows: []string{"persistence", "service/routing", "service/recovery"}, libraries: []string{"github.com/golang-jwt/jwt/v5", "golang.org/x/crypto", "golang.org/x/text"}, never: []string{"net/http", "database/sql"}},
 	"service/gateway":    {},
 	"service/routing":    {never: []string{"net/http", "database/sql", "log/slog", "sync"}},
 	"service/recovery":   {libraries: []string{"golang.org/x/crypto"}, never: []string{"net/http", "database/sql"}},
