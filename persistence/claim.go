@@ -32,12 +32,12 @@ func (s *SQL) claim(ctx context.Context, cfg Config) error {
 		take = func(context.Context) (string, error) { return s.claimFolder(cfg.DataDir) }
 	}
 	said := false
-	for deadline := time.Now().Add(cfg.Exclusive); ; {
+	for deadline := s.now().Add(cfg.Exclusive); ; {
 		holder, err := take(ctx)
 		if err != nil || s.release != nil {
 			return err
 		}
-		if time.Now().After(deadline) {
+		if s.now().After(deadline) {
 			return fmt.Errorf("%w (%s): its members and tokens are with that one; stop it, or give this one a state of its own", ErrInUse, holder)
 		}
 		if !said {

@@ -59,7 +59,7 @@ func (c *joinCmd) Run(ctx context.Context, p *process) error {
 
 func (c *joinCmd) request(p *process) (member.JoinRequest, error) {
 	r := member.JoinRequest{Server: c.Server, StateDir: c.State, Name: c.Name, NewCluster: c.NewCluster, Description: c.Description, Region: c.Region,
-		Overwrite: c.Overwrite, Version: version, Machine: machineName(), Random: rand.Reader}
+		Overwrite: c.Overwrite, MustExist: c.Overwrite, Version: version, Machine: machineName(), Random: rand.Reader}
 	if r.Name == "" {
 		r.Name = r.Machine
 	}

@@ -66,6 +66,16 @@ Describe 'Members, routes, limits' {
         Remove-DataGatewayCluster -GatewayClusterId $other -Confirm:$false
     }
 
+    It 'moves a data source only with new credentials' {
+        $moving = New-DataGatewayClusterDatasource -GatewayClusterId $id -DatasourceName 'moving' -DatasourceType PostgreSql -EncryptedConnection NotEncrypted -ConnectionDetails @{ server = '127.0.0.1:1'; database = 'x' } -Credential (New-Object pscredential 'u', (Get-Secret 'p'))
+        $one = @{ GatewayClusterId = $id; GatewayClusterDatasourceId = $moving.Id }
+        $there = '{"server":"127.0.0.1:2","database":"x"}'
+        { Set-DataGatewayClusterDatasource @one -ConnectionDetails $there -ErrorAction Stop } | Should -Throw '*credentialDetails*'
+        Set-DataGatewayClusterDatasource @one -ConnectionDetails $there -Credential (New-Object pscredential 'u', (Get-Secret 'q')) -EncryptedConnection NotEncrypted
+        (Get-DataGatewayClusterDatasource @one).ConnectionDetails | Should -BeExactly $there
+        Remove-DataGatewayClusterDatasource @one -Confirm:$false
+    }
+
     It 'replaces credentials; the next query uses them' {
         Set-DataGatewayClusterDatasourceCredential @of -Credential (New-Object pscredential 'Zoë', (Get-Secret 'pässwörd-✓')) -EncryptedConnection NotEncrypted
         (Invoke-DataGatewayQuery @of -Query 'select 1 as one').one | Should -Be 1

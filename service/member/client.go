@@ -63,7 +63,7 @@ func (c *client) invite(ctx context.Context, r JoinRequest) (string, error) {
 	}
 	if r.ClusterID != "" {
 		path += "/" + r.ClusterID.String() + "/memberGateways"
-		body = map[string]any{"name": r.Name, "recoveryKey": r.RecoveryKey, "overwriteExistingGateway": r.Overwrite, "mustExist": r.Overwrite}
+		body = map[string]any{"name": r.Name, "recoveryKey": r.RecoveryKey, "overwriteExistingGateway": r.Overwrite, "mustExist": r.MustExist}
 	}
 	var answer struct {
 		EnrolmentToken string `json:"enrolmentToken"`

@@ -153,9 +153,12 @@ function Set-DataGatewayClusterDatasource {
     .SYNOPSIS
     Changes a data source.
     .DESCRIPTION
-    Changes what is given; what is left out or null stays. Credentials have a command of their own.
+    Changes what is given; what is left out or null stays. Credentials have a command of their own, but a data source that moves takes new ones with it, so
+    that nobody has the stored password sent to a machine of his own.
     .EXAMPLE
     Set-DataGatewayClusterDatasource -GatewayClusterId $id -GatewayClusterDatasourceId $source -DatasourceName Sales
+    .EXAMPLE
+    Set-DataGatewayClusterDatasource -GatewayClusterId $id -GatewayClusterDatasourceId $source -ConnectionDetails @{ server = 'db2:5432'; database = 'sales' } -Credential (Get-Credential)
     #>
     [CmdletBinding(PositionalBinding = $false, SupportsShouldProcess)]
     param(
@@ -182,17 +185,43 @@ function Set-DataGatewayClusterDatasource {
         # How users sign on: None, Kerberos, AzureActiveDirectory or SAML.
         [object] $SingleSignOnType,
 
-        # Where it is: a table or a JSON text.
-        [object] $ConnectionDetails
+        # Where it is: a table or a JSON text. A new place takes new credentials.
+        [object] $ConnectionDetails,
+
+        # With a new place: what kind of credentials these are. Default: Basic with -Credential, Key with -Secret.
+        [ValidateSet('Basic', 'Windows', 'Anonymous', 'Key', 'OAuth2', 'SAS', 'ServicePrincipal')]
+        [string] $CredentialType,
+
+        # With a new place: user name and password (Basic, Windows), or application id and secret (ServicePrincipal).
+        [pscredential] $Credential,
+
+        # With a new place: the key (Key), access token (OAuth2) or token (SAS) (SecureString).
+        [ValidateScript({ Assert-Secret $_ })]
+        [object] $Secret,
+
+        # The tenant of a ServicePrincipal.
+        [string] $CredentialTenantId,
+
+        # Encrypted: TLS with a certificate that members trust. Any: TLS where the data source has it. NotEncrypted: clear text.
+        [ValidateSet('Encrypted', 'Any', 'NotEncrypted')]
+        [string] $EncryptedConnection = 'Encrypted',
+
+        # Kept for clients that read it.
+        [ValidateSet('None', 'Public', 'Organizational', 'Private')]
+        [string] $PrivacyLevel = 'None'
     )
     process {
         if (-not $PSCmdlet.ShouldProcess($GatewayClusterDatasourceId, 'Change data source')) { return }
+        $bound = $PSBoundParameters
         Invoke-Guarded $PSCmdlet $GatewayClusterDatasourceId {
             $details = $ConnectionDetails
             if ($details -and $details -isnot [string]) { $details = ConvertTo-Json -InputObject $details -Compress }
             $body = @{}
             Add-Word $body 'SingleSignOnType' $SingleSignOnType
             Add-Text $body @{ datasourceName = $DatasourceName; datasourceAnnotation = $Annotation; connectionDetails = $details }
+            if ($bound.ContainsKey('Credential') -or $bound.ContainsKey('Secret') -or $bound.ContainsKey('CredentialType')) {
+                $body.credentialDetails = New-CredentialDetail $Scope $GatewayClusterId $bound
+            }
             [void] (Invoke-Gateway PATCH (Get-ClusterPath $Scope $GatewayClusterId "/datasources/$GatewayClusterDatasourceId") $body)
         }
     }
