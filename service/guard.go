@@ -16,6 +16,8 @@ const (
 	maxDelay     = 2 * time.Second
 	// maxGuarded bounds how many clusters' wrong tries are remembered.
 	maxGuarded = 10000
+	// maxWaiting bounds how many tries wait for a place.
+	maxWaiting = 1000
 )
 
 // guard slows down and locks out wrong recovery keys, per cluster.
@@ -23,6 +25,8 @@ type guard struct {
 	now   func() time.Time
 	mu    sync.Mutex
 	tries map[gateway.ID]*keyTries
+	// waiting is how many tries wait for a place.
+	waiting int
 	// work bounds how many key derivations run at once: each takes 64 MiB.
 	work chan struct{}
 }
@@ -32,6 +36,8 @@ type guard struct {
 type keyTries struct {
 	running, wrong int
 	lastWrong      time.Time
+	// settled is closed when a running try has ended.
+	settled chan struct{}
 }
 
 func newGuard(now func() time.Time) *guard {
@@ -40,7 +46,7 @@ func newGuard(now func() time.Time) *guard {
 
 // try runs check for the cluster. Ten wrong results in a row lock the cluster's joining for a minute, and each one before costs time.
 func (g *guard) try(ctx context.Context, cluster gateway.ID, check func() bool) error {
-	if err := g.reserve(cluster); err != nil {
+	if err := g.reserve(ctx, cluster); err != nil {
 		return err
 	}
 	right, err := g.run(ctx, cluster, check)
@@ -53,27 +59,54 @@ func (g *guard) try(ctx context.Context, cluster gateway.ID, check func() bool) 
 	return gateway.Errorf(gateway.CodeRecoveryKeyWrong, "The recovery key is not the one of this cluster.").About(cluster)
 }
 
-// reserve takes one of the tries that are left, or answers CodeRecoveryKeyLocked at once.
-func (g *guard) reserve(cluster gateway.ID) error {
+// reserve takes one of the tries that are left, or answers CodeRecoveryKeyLocked. While all that are left are under way it waits: ten machines
+// that join at once with the right key do not lock out the eleventh, and ten wrong keys do as soon as they are known to be wrong.
+func (g *guard) reserve(ctx context.Context, cluster gateway.ID) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	for {
+		t := g.of(cluster)
+		if t.wrong >= maxWrongKeys {
+			if wait := lockFor - g.now().Sub(t.lastWrong); wait > 0 {
+				return locked(wait, "Too many wrong recovery keys: joining this cluster is locked for %d seconds.", int(wait.Seconds())+1)
+			}
+			t.wrong = 0
+		}
+		if t.wrong+t.running < maxWrongKeys {
+			t.running++
+			return nil
+		}
+		if err := g.wait(ctx, t.settled); err != nil {
+			return err
+		}
+	}
+}
+
+// of finds the tries at a cluster's key, or begins to count them.
+func (g *guard) of(cluster gateway.ID) *keyTries {
 	t := g.tries[cluster]
 	if t == nil {
 		g.makeRoom()
-		t = &keyTries{}
+		t = &keyTries{settled: make(chan struct{})}
 		g.tries[cluster] = t
 	}
-	if t.wrong >= maxWrongKeys {
-		if wait := lockFor - g.now().Sub(t.lastWrong); wait > 0 {
-			return locked(wait, "Too many wrong recovery keys: joining this cluster is locked for %d seconds.", int(wait.Seconds())+1)
-		}
-		t.wrong = 0
+	return t
+}
+
+// wait leaves the guard to others until a running try has settled.
+func (g *guard) wait(ctx context.Context, settled <-chan struct{}) error {
+	if g.waiting >= maxWaiting {
+		return locked(maxDelay, "Too many recovery keys are being tried at once. Try again when they are through.")
 	}
-	if t.wrong+t.running >= maxWrongKeys {
-		return locked(maxDelay, "Too many recovery keys are being tried for this cluster at once. Try again when they are through.")
+	g.waiting++
+	g.mu.Unlock()
+	defer func() { g.mu.Lock(); g.waiting-- }()
+	select {
+	case <-settled:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
 	}
-	t.running++
-	return nil
 }
 
 func locked(wait time.Duration, words string, args ...any) *gateway.Error {
@@ -102,6 +135,8 @@ func (g *guard) settle(cluster gateway.ID, checked, right bool) {
 	defer g.mu.Unlock()
 	t := g.tries[cluster]
 	t.running--
+	close(t.settled)
+	t.settled = make(chan struct{})
 	switch {
 	case checked && right:
 		t.wrong = 0

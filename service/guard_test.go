@@ -96,6 +96,48 @@ func TestRecoveryKeysSentAtOnceAreCountedBeforeTheyAreChecked(t *testing.T) {
 	})
 }
 
+// Many machines that join at once with the right key are no guesses, also while somebody else guesses.
+func TestManyRightRecoveryKeysAtOnceAreAllRight(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newGuard(time.Now)
+		for range maxWrongKeys - 1 {
+			g.try(context.Background(), "c", func() bool { return false })
+		}
+		var all sync.WaitGroup
+		for i := range 50 {
+			all.Go(func() {
+				if err := g.try(context.Background(), "c", func() bool { time.Sleep(30 * time.Millisecond); return true }); err != nil {
+					t.Errorf("right key %d: %v", i, err)
+				}
+			})
+		}
+		all.Wait()
+		if len(g.tries) != 0 || g.waiting != 0 {
+			t.Errorf("left over: %d clusters, %d waiting", len(g.tries), g.waiting)
+		}
+	})
+}
+
+func TestTheWaitingRoomOfTheGuardIsBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newGuard(time.Now)
+		ctx, cancel := context.WithCancel(context.Background())
+		var all sync.WaitGroup
+		for range maxWrongKeys + maxWaiting {
+			all.Go(func() { g.try(ctx, "c", func() bool { <-ctx.Done(); return true }) })
+		}
+		synctest.Wait()
+		if err := g.try(ctx, "c", func() bool { return true }); !gateway.IsCode(err, gateway.CodeRecoveryKeyLocked) || gateway.AsError(err).RetryAfter <= 0 {
+			t.Errorf("one more than fits: %v", err)
+		}
+		cancel()
+		all.Wait()
+		if g.waiting != 0 {
+			t.Errorf("%d are still waiting", g.waiting)
+		}
+	})
+}
+
 // Whatever comes in whatever order: since the last right key never more than ten keys ran or were wrong.
 func TestNeverMoreThanTenWrongRecoveryKeysSinceTheLastRightOne(t *testing.T) {
 	for seed := range uint64(50) {
