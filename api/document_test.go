@@ -188,6 +188,7 @@ func (c *checker) dataSources() {
 	c.drive(200, "DELETE", source+"/users/u@example.com", nil)
 	c.drive(200, "POST", one+"/dispatch", map[string]any{"datasourceId": id, "query": map[string]any{"text": ""}})
 	c.drive(200, "POST", one+"/route", map[string]any{"datasourceId": id})
+	c.eventually("the dispatch is in the records", func() bool { return strings.Contains(c.must(200, "GET", one+"/dispatchRecords", nil, nil), id) })
 	c.drive(200, "GET", one+"/dispatchRecords", nil)
 	c.drive(200, "DELETE", source, nil)
 }
