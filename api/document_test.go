@@ -188,7 +188,9 @@ func (c *checker) dataSources() {
 	c.drive(200, "DELETE", source+"/users/u@example.com", nil)
 	c.drive(200, "POST", one+"/dispatch", map[string]any{"datasourceId": id, "query": map[string]any{"text": ""}})
 	c.drive(200, "POST", one+"/route", map[string]any{"datasourceId": id})
-	c.eventually("the dispatch is in the records", func() bool { return strings.Contains(c.must(200, "GET", one+"/dispatchRecords", nil, nil), id) })
+	c.eventually("the probe and the dispatch are in the records", func() bool {
+		return strings.Count(c.must(200, "GET", one+"/dispatchRecords", nil, nil), `"datasourceId":"`+id) == 2
+	})
 	c.drive(200, "GET", one+"/dispatchRecords", nil)
 	c.drive(200, "DELETE", source, nil)
 }
