@@ -20,7 +20,7 @@ func TestAConnectionThatWasCancelledIsNotUsedAgain(t *testing.T) {
 	}
 	pid := func() string { return fmt.Sprint(r.read("select pg_backend_pid()")[0][0]) }
 	kept := pid()
-	until(t, "the connection is used again", 5*time.Second, func() bool { return pid() == kept })
+	until(t, "the connection is used again", 30*time.Second, func() bool { return pid() == kept })
 
 	task := r.task
 	task.ReadOnly, task.Query = true, &gateway.Query{Text: "select pg_backend_pid() from generate_series(1, 10000000)", MaxRows: 1}
@@ -29,5 +29,5 @@ func TestAConnectionThatWasCancelledIsNotUsedAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	cut := fmt.Sprint(decode(t, out.text()).Rows[0][0])
-	until(t, "the cancelled connection is closed", 5*time.Second, func() bool { return alive(cut) == 0 })
+	until(t, "the cancelled connection is closed", 30*time.Second, func() bool { return alive(cut) == 0 })
 }

