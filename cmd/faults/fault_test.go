@@ -46,7 +46,7 @@ var (
 	goneReads  = append([]string{connection, string(gateway.CodeUnauthorized), string(gateway.CodeUnavailable)}, lostReads...)
 	goneWrites = append([]string{connection, string(gateway.CodeUnauthorized), string(gateway.CodeUnavailable)}, lostWrites...)
 	// A database that cannot be reached any more in the middle of a write.
-	accessFailed = []string{string(gateway.CodeDataSourceAccess)}
+	accessFailed = []string{string(gateway.CodeDataSourceAccess), broken}
 	overLimit    = []string{string(gateway.CodeConcurrencyLimit)}
 )
 
@@ -82,7 +82,7 @@ var faults = []fault{
 	{name: "large packets vanish", network: true, strike: line(blackHole, blackHole), lift: line(good, good), hold: 12 * time.Second, reads: cutReads, writes: cutWrites, fresh: noticed, held: noticed},
 
 	{name: "database refuses", network: true, strike: databaseRefuses, lift: databaseAccepts, hold: 3 * time.Second, reads: cutReads, writes: accessFailed},
-	{name: "database resets its connections", network: true, strike: databaseResets, lift: nothing, hold: time.Second, reads: cutReads, writes: append([]string{broken}, accessFailed...)},
+	{name: "database resets its connections", network: true, strike: databaseResets, lift: nothing, hold: time.Second, reads: cutReads, writes: accessFailed},
 	{name: "database silent 5 s", network: true, strike: databaseSilent(true), lift: databaseSilent(false), hold: 5 * time.Second, outage: true, fresh: 7 * time.Second, held: 7 * time.Second},
 	{name: "database slow", network: true, strike: databaseSlow(200 * time.Millisecond), lift: databaseSlow(0), hold: 4 * time.Second},
 
