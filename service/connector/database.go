@@ -154,7 +154,12 @@ type driverQuery struct {
 // nothing stays of what a database lets slip through. discard says that the connection is not to be used again.
 func (q *driverQuery) run(ctx context.Context, conn driver.Conn, a *answer) (discard bool, err error) {
 	stop := context.AfterFunc(ctx, func() { q.dialect.kill(conn) })
-	defer stop()
+	defer func() {
+		// The driver may have seen the end of ctx, closed the connection and come back before AfterFunc's turn came.
+		if stop() && ctx.Err() != nil {
+			q.dialect.kill(conn)
+		}
+	}()
 	if q.judged.prepareOnly {
 		return q.prepareOnly(ctx, conn)
 	}

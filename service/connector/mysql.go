@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/go-sql-driver/mysql"
 
@@ -169,14 +170,35 @@ func (m *mysqlDialect) kill(conn driver.Conn) {
 	m.killing.Go(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), connectTimeout)
 		defer cancel()
-		other, err := m.connector.Connect(ctx)
-		if err != nil {
-			return
+		for m.killOnce(ctx, id) != nil && ctx.Err() == nil {
+			// The server may be short of connections for a moment; a statement that nobody wants must not run on for that.
+			select {
+			case <-ctx.Done():
+			case <-time.After(killPause):
+			}
 		}
-		defer other.Close()
-		_, _ = other.(driver.ExecerContext).ExecContext(ctx, "kill "+strconv.FormatUint(id, 10), nil)
 	})
 }
+
+// killPause lies between two tries to end a connection.
+const killPause = 200 * time.Millisecond
+
+func (m *mysqlDialect) killOnce(ctx context.Context, id uint64) error {
+	other, err := m.connector.Connect(ctx)
+	if err != nil {
+		return err
+	}
+	defer other.Close()
+	_, err = other.(driver.ExecerContext).ExecContext(ctx, "kill "+strconv.FormatUint(id, 10), nil)
+	var gone *mysql.MySQLError
+	if errors.As(err, &gone) && gone.Number == noSuchThread {
+		return nil
+	}
+	return err
+}
+
+// noSuchThread is MySQL's error for a connection that has ended by itself.
+const noSuchThread = 1094
 
 func (m *mysqlDialect) shape(rows driver.Rows) func([]driver.Value) []reader {
 	names := rows.Columns()
