@@ -1,9 +1,15 @@
 package connector
 
 import (
+	"bytes"
+	"context"
 	"fmt"
+	"net"
+	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"comporta/service/gateway"
 )
@@ -30,4 +36,52 @@ func TestAConnectionThatWasCancelledIsNotUsedAgain(t *testing.T) {
 	}
 	cut := fmt.Sprint(decode(t, out.text()).Rows[0][0])
 	until(t, "the cancelled connection is closed", 30*time.Second, func() bool { return alive(cut) == 0 })
+}
+
+// heldLine is a connection that keeps back what the server answers to "discard all", until let is closed.
+type heldLine struct {
+	net.Conn
+	held atomic.Bool
+	let  chan struct{}
+}
+
+func (l *heldLine) Write(p []byte) (int, error) {
+	if bytes.Contains(p, []byte("discard all")) {
+		l.held.Store(true)
+	}
+	return l.Conn.Write(p)
+}
+
+func (l *heldLine) Read(p []byte) (int, error) {
+	n, err := l.Conn.Read(p)
+	if l.held.Load() {
+		<-l.let
+	}
+	return n, err
+}
+
+// The cleaning of a connection takes longer than it may and is cancelled, and then ends well: the cancel request may still come.
+func TestAConnectionWhoseCleaningWasCancelledIsNotUsedAgain(t *testing.T) {
+	r, _ := postgresRig(t)
+	cfg, _, err := postgresConfig(&r.task.DataSource, r.creds)
+	if err != nil {
+		t.Fatal(err)
+	}
+	let, dials := make(chan struct{}), 0
+	cfg.ConnConfig.DialFunc = func(ctx context.Context, network, address string) (net.Conn, error) {
+		if dials++; dials == 2 { // the cancel request's own
+			close(let)
+		}
+		c, err := new(net.Dialer).DialContext(ctx, network, address)
+		return &heldLine{Conn: c, let: let}, err
+	}
+	cfg.ConnConfig.TLSConfig = nil
+	conn, err := pgconn.ConnectConfig(t.Context(), &cfg.ConnConfig.Config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(context.Background())
+	if forget(conn, 50*time.Millisecond) || dials != 2 {
+		t.Errorf("after %d dials the connection is taken for clean", dials)
+	}
 }

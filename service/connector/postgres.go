@@ -80,7 +80,7 @@ func postgresConfig(d *gateway.TaskSource, creds gateway.Credentials) (*pgxpool.
 		return &canceller{pgconn.CancelRequestContextWatcherHandler{Conn: conn, DeadlineDelay: 2 * time.Second}}
 	}
 	cfg.MaxConns, cfg.MinConns, cfg.MaxConnIdleTime = maxConnections, 0, connectionIdle
-	cfg.AfterRelease = forget
+	cfg.AfterRelease = func(conn *pgx.Conn) bool { return forget(conn.PgConn(), resetTimeout) }
 	return cfg, s.Address(), nil
 }
 
@@ -99,15 +99,19 @@ func (c *canceller) HandleCancel(ctx context.Context) {
 }
 
 // forget makes a used connection as good as new: settings, locks, temporary tables, cursors. It runs after the request has ended, off
-// its path; a connection that cannot be cleaned is closed.
-func forget(conn *pgx.Conn) bool {
-	if conn.PgConn().CustomData()[cancelSent] != nil {
+// its path; a connection that cannot be cleaned within a time is closed.
+func forget(conn *pgconn.PgConn, within time.Duration) bool {
+	if cancelledOnce(conn) {
 		return false
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), resetTimeout)
+	ctx, cancel := context.WithTimeout(context.Background(), within)
 	defer cancel()
-	return conn.PgConn().Exec(ctx, "discard all").Close() == nil
+	err := conn.Exec(ctx, "discard all").Close()
+	// The cleaning may have run out of its own time, been cancelled for that, and come to a good end nevertheless.
+	return err == nil && !cancelledOnce(conn)
 }
+
+func cancelledOnce(conn *pgconn.PgConn) bool { return conn.CustomData()[cancelSent] != nil }
 
 func (p *postgres) close() { p.pool.Close() }
 
