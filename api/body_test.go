@@ -135,21 +135,28 @@ func TestABodyThatDoesNotComeOverHTTP2(t *testing.T) {
 // The time that a body has does not bound the dispatch that it asks for, and a caller who goes away is noticed after it as before.
 func TestADispatchOutlivesTheTimeOfItsBody(t *testing.T) {
 	w := newWorld(t, shortBodies)
-	left := make(chan struct{}, 1)
+	late, left := make(chan struct{}, 1), make(chan struct{}, 1)
 	slow := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		select {
-		case <-time.After(4 * shortBody):
-			io.WriteString(rw, "slow and whole")
+		case <-time.After(2 * shortBody): // a body would be late by now
 		case <-r.Context().Done():
-			left <- struct{}{}
+			t.Error("the dispatch was cut when its body's time was over")
+			return
 		}
+		if r.URL.Path != "/held" {
+			io.WriteString(rw, "slow and whole")
+			return
+		}
+		late <- struct{}{}
+		<-r.Context().Done()
+		left <- struct{}{}
 	}))
 	defer slow.Close()
 	w.joined()
 	var made struct{ ID string }
 	w.must(201, "POST", "/gatewayClusters/"+w.cluster+"/datasources", map[string]any{"datasourceType": "Web", "datasourceName": "slow",
 		"connectionDetails": fmt.Sprintf(`{"url":%q}`, slow.URL+"/"), "credentialDetails": w.credentials()}, &made)
-	ask := fmt.Sprintf(`{"datasourceId":%q,"http":{"method":"GET","path":"/"}}`, made.ID)
+	ask := fmt.Sprintf(`{"datasourceId":%q,"http":{"method":"GET","path":"held"}}`, made.ID)
 	if text := w.must(200, "POST", "/gatewayClusters/"+w.cluster+"/dispatch", map[string]any{"datasourceId": made.ID, "http": map[string]any{"method": "GET", "path": "/"}}, nil); !strings.Contains(text, "slow and whole") {
 		t.Errorf("got %s", text)
 	}
@@ -158,7 +165,7 @@ func TestADispatchOutlivesTheTimeOfItsBody(t *testing.T) {
 		t.Fatal(err)
 	}
 	fmt.Fprintf(conn, "POST /v2.0/myorg/gatewayClusters/%s/dispatch HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nContent-Length: %d\r\n\r\n%s", w.cluster, w.token, len(ask), ask)
-	time.Sleep(shortBody * 3 / 2)
+	<-late
 	conn.Close()
 	select {
 	case <-left:

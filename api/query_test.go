@@ -1,6 +1,7 @@
 package api_test
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -65,12 +66,12 @@ func TestTopZeroIsAnEmptyList(t *testing.T) {
 	}
 }
 
-// A continuation token of the audit log is good for the filter that it was given with.
-func TestAnAuditTokenIsGoodForItsFilter(t *testing.T) {
-	w := newWorld(t)
+// audited writes so many audit entries of the action "test".
+func (w *world) audited(n int) {
+	w.t.Helper()
 	ctx := context.Background()
 	err := w.store.InTx(ctx, func(tx persistence.Tx) error {
-		for i := range 1001 {
+		for i := range n {
 			entry := gateway.AuditEntry{ID: newID(), At: tx.Now().Add(time.Duration(i) * time.Millisecond), CallerID: gateway.ID(w.adminID), Action: "test"}
 			if err := tx.AppendAudit(ctx, entry); err != nil {
 				return err
@@ -79,8 +80,50 @@ func TestAnAuditTokenIsGoodForItsFilter(t *testing.T) {
 		return nil
 	})
 	if err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// The export holds everything that matches, over all pages, once and in order: one entry a line, as the list shows it.
+func TestTheAuditLogIsExportedAsNDJSON(t *testing.T) {
+	w := newWorld(t)
+	w.audited(2001)
+	req, err := http.NewRequest("GET", w.url+"/v2.0/myorg/auditEvents?action=test", nil)
+	if err != nil {
 		t.Fatal(err)
 	}
+	req.Header.Set("Authorization", "Bearer "+w.token)
+	req.Header.Set("Accept", "application/x-ndjson")
+	resp, err := w.client.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != 200 || resp.Header.Get("Content-Type") != "application/x-ndjson" {
+		t.Fatalf("%d %s", resp.StatusCode, resp.Header.Get("Content-Type"))
+	}
+	type entry struct {
+		ID, Action, CallerID string
+		At                   time.Time
+	}
+	var last entry
+	seen, lines := map[string]bool{}, bufio.NewScanner(resp.Body)
+	for lines.Scan() {
+		var e entry
+		if err := json.Unmarshal(lines.Bytes(), &e); err != nil || e.Action != "test" || e.CallerID != w.adminID || seen[e.ID] || e.At.Before(last.At) {
+			t.Fatalf("line %d is %s: %v", len(seen)+1, lines.Bytes(), err)
+		}
+		seen[e.ID], last = true, e
+	}
+	if lines.Err() != nil || len(seen) != 2001 {
+		t.Errorf("%d entries: %v", len(seen), lines.Err())
+	}
+}
+
+// A continuation token of the audit log is good for the filter that it was given with.
+func TestAnAuditTokenIsGoodForItsFilter(t *testing.T) {
+	w := newWorld(t)
+	w.audited(1001)
 	var page struct {
 		Value                              []any
 		ContinuationToken, ContinuationURI string

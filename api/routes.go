@@ -92,6 +92,13 @@ func (s *Server) plainRoutes() []rest.Route {
 	return routes
 }
 
+// routesIn makes the lines of one surface.
+func routesIn(style rest.Style) func(method, path string, action service.Action, handler echo.HandlerFunc) rest.Route {
+	return func(method, path string, action service.Action, handler echo.HandlerFunc) rest.Route {
+		return rest.Route{Method: method, Path: path, Action: action, Style: style, Handler: handler}
+	}
+}
+
 // Where the Power BI surface stands: the organisation's scope and the caller's own.
 const (
 	organization = "/v2.0/myorg"
@@ -100,9 +107,7 @@ const (
 
 func (s *Server) powerbiRoutes() []rest.Route {
 	h := &powerbi.Handlers{Service: s.cfg.Service, PublicURL: s.cfg.PublicURL, Now: s.cfg.Now}
-	route := func(method, path string, action service.Action, handler echo.HandlerFunc) rest.Route {
-		return rest.Route{Method: method, Path: path, Action: action, Style: powerbi.Style{}, Handler: handler}
-	}
+	route := routesIn(powerbi.Style{})
 	const clusters, one = "/gatewayClusters", "/gatewayClusters/{cluster}"
 	const members, member = one + "/memberGateways", one + "/memberGateways/{member}"
 	const sources, source = one + "/datasources", one + "/datasources/{dataSource}"
@@ -175,9 +180,7 @@ func (s *Server) v1Routes() []rest.Route {
 	h := &powerbi.Handlers{Service: s.cfg.Service, PublicURL: s.cfg.PublicURL, Now: s.cfg.Now}
 	const clusters, one = "/v1.0/myorg/gateways", "/v1.0/myorg/gateways/{cluster}"
 	const sources, source = one + "/datasources", one + "/datasources/{dataSource}"
-	route := func(method, path string, action service.Action, handler echo.HandlerFunc) rest.Route {
-		return rest.Route{Method: method, Path: path, Action: action, Style: powerbi.Style{}, Handler: handler}
-	}
+	route := routesIn(powerbi.Style{})
 	return []rest.Route{
 		route("GET", clusters, service.ListOwn, h.ListV1Gateways),
 		route("GET", one, service.SeeCluster, h.GetV1Gateway),
@@ -198,9 +201,7 @@ func (s *Server) unifiedRoutes() []rest.Route {
 	h := &powerbi.Handlers{Service: s.cfg.Service, PublicURL: s.cfg.PublicURL, Now: s.cfg.Now}
 	const clusters, one = "/unifiedgateway/gatewayclusters", "/unifiedgateway/gatewayclusters/{cluster}"
 	const member = one + "/gateways/{member}"
-	route := func(method, path string, action service.Action, handler echo.HandlerFunc) rest.Route {
-		return rest.Route{Method: method, Path: path, Action: action, Style: powerbi.Style{}, Handler: handler}
-	}
+	route := routesIn(powerbi.Style{})
 	return []rest.Route{
 		route("GET", clusters, service.ListOwn, h.ListUnifiedClusters),
 		route("GET", one, service.SeeCluster, h.GetUnifiedCluster),
@@ -216,9 +217,7 @@ func (s *Server) fabricRoutes() []rest.Route {
 	h := &fabric.Handlers{Service: s.cfg.Service}
 	const clusters, one = "/v1/gateways", "/v1/gateways/{cluster}"
 	const member, role = one + "/members/{member}", one + "/roleAssignments/{principal}"
-	route := func(method, path string, action service.Action, handler echo.HandlerFunc) rest.Route {
-		return rest.Route{Method: method, Path: path, Action: action, Style: fabric.Style{Resource: fabric.Gateways}, Handler: handler}
-	}
+	route := routesIn(fabric.Style{Resource: fabric.Gateways})
 	return []rest.Route{
 		route("GET", clusters, service.ListOwn, h.ListGateways),
 		route("POST", clusters, service.Install, h.CreateGateway),
@@ -246,9 +245,7 @@ func (s *Server) fabricRoutes() []rest.Route {
 func (s *Server) connectionRoutes() []rest.Route {
 	h := &fabric.Handlers{Service: s.cfg.Service}
 	const all, one, role = "/v1/connections", "/v1/connections/{connection}", "/v1/connections/{connection}/roleAssignments/{principal}"
-	route := func(method, path string, action service.Action, handler echo.HandlerFunc) rest.Route {
-		return rest.Route{Method: method, Path: path, Action: action, Style: fabric.Style{Resource: fabric.Connections}, Handler: handler}
-	}
+	route := routesIn(fabric.Style{Resource: fabric.Connections})
 	return []rest.Route{
 		route("GET", all, service.ListOwn, h.ListConnections),
 		// The gateway stands in the body; the handler asks for CreateDataSource on it.

@@ -1,0 +1,102 @@
+package powerbi
+
+import (
+	"net/http"
+
+	"github.com/labstack/echo/v4"
+
+	"comporta/api/rest"
+	"comporta/service"
+	"comporta/service/gateway"
+)
+
+// ListDataSourceUsers lists the users of a data source.
+//
+//	@Summary	List the users of a data source
+//	@Tags		data sources
+//	@Produce	json
+//	@Security	oauth2
+//	@Param		cluster		path		string	true	"cluster id"		Format(uuid)
+//	@Param		dataSource	path		string	true	"data source id"	Format(uuid)
+//	@Success	200			{object}	List[DataSourceUser]
+//	@Failure	401,404		{object}	ErrorResponse
+//	@Router		/v2.0/myorg/gatewayClusters/{cluster}/datasources/{dataSource}/users [get]
+func (h *Handlers) ListDataSourceUsers(c echo.Context) error {
+	clusterID, id, err := sourceIDs(c)
+	if err != nil {
+		return err
+	}
+	view, err := h.Service.DataSources.Get(c.Request().Context(), clusterID, id)
+	if err != nil {
+		return err
+	}
+	return list(c, h, "gatewayClusters/datasources/users", dataSource(&view).Users)
+}
+
+// DataSourceUserRequest names a principal by identifier (object id) or e-mail address.
+type DataSourceUserRequest struct {
+	DatasourceAccessRight *Right    `json:"datasourceAccessRight" required:"true" validate:"required" swaggertype:"string" enums:"Read,ReadOverrideEffectiveIdentity"`
+	Identifier            *ID       `json:"identifier" swaggertype:"string" format:"uuid"`
+	EmailAddress          string    `json:"emailAddress"`
+	DisplayName           string    `json:"displayName"`
+	PrincipalType         *Kind     `json:"principalType" swaggertype:"string" enums:"User,App,Group"`
+	Role                  *UserRole `json:"role" swaggertype:"string" enums:"Owner,UserWithReshare,User"`
+}
+
+// PutDataSourceUser gives a principal a role on a data source.
+//
+//	@Summary	Add a user to a data source
+//	@Tags		data sources
+//	@Accept		json
+//	@Produce	json
+//	@Security	oauth2
+//	@Param		cluster		path	string					true	"cluster id"		Format(uuid)
+//	@Param		dataSource	path	string					true	"data source id"	Format(uuid)
+//	@Param		body		body	DataSourceUserRequest	true	"who and which right"
+//	@Success	200
+//	@Failure	400,401,403,404,413	{object}	ErrorResponse
+//	@Router		/v2.0/myorg/gatewayClusters/{cluster}/datasources/{dataSource}/users [post]
+func (h *Handlers) PutDataSourceUser(c echo.Context) error {
+	var r DataSourceUserRequest
+	if err := rest.Decode(c, &r, "objectId", "profile"); err != nil {
+		return err
+	}
+	n := service.NewDataSourceUser{Email: r.EmailAddress, Right: r.DatasourceAccessRight.Value, Role: gateway.DataSourceReader}
+	if r.Identifier != nil {
+		n.PrincipalID = r.Identifier.Value
+	}
+	if r.Role != nil {
+		n.Role = r.Role.Value
+	}
+	clusterID, id, err := sourceIDs(c)
+	if err != nil {
+		return err
+	}
+	if err := h.Service.DataSources.PutUser(c.Request().Context(), rest.Caller(c), clusterID, id, n); err != nil {
+		return err
+	}
+	return c.NoContent(http.StatusOK)
+}
+
+// DeleteDataSourceUser takes a principal's role on a data source away.
+//
+//	@Summary	Remove a user from a data source
+//	@Tags		data sources
+//	@Produce	json
+//	@Security	oauth2
+//	@Param		cluster		path	string	true	"cluster id"		Format(uuid)
+//	@Param		dataSource	path	string	true	"data source id"	Format(uuid)
+//	@Param		user		path	string	true	"object id or e-mail address"
+//	@Success	200
+//	@Failure	400,401,403,404	{object}	ErrorResponse
+//	@Router		/v2.0/myorg/gatewayClusters/{cluster}/datasources/{dataSource}/users/{user} [delete]
+func (h *Handlers) DeleteDataSourceUser(c echo.Context) error {
+	clusterID, id, err := sourceIDs(c)
+	if err != nil {
+		return err
+	}
+	if err := h.Service.DataSources.DeleteUser(c.Request().Context(), rest.Caller(c), clusterID, id, rest.Param(c, "user")); err != nil {
+		return err
+	}
+	return c.NoContent(http.StatusOK)
+}

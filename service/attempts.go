@@ -1,0 +1,197 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"comporta/service/gateway"
+	"comporta/service/routing"
+)
+
+// running is one request while its member is being found.
+type running struct {
+	*Dispatcher
+	ctx      context.Context
+	cancel   context.CancelFunc
+	state    *gateway.ClusterState
+	task     *gateway.Task
+	record   *gateway.DispatchRecord
+	response *Response
+	err      error
+	// full: nobody took it, and only for want of a place.
+	full bool
+	// tried are the attempts that failed, unreached is what a member said that cannot reach the data source; others may.
+	tried     []failedTry
+	unreached *gateway.Error
+}
+
+// failedTry is an attempt that failed, and when.
+type failedTry struct {
+	member gateway.ID
+	at     time.Time
+	reason routing.Reason
+	// unsent: the member gave no sign in time, or what came of it broke.
+	unsent bool
+}
+
+func (r *running) note(member gateway.ID, err error) {
+	f := failedTry{member: member, at: r.Now(), reason: routing.Offline}
+	var attempt *gateway.AttemptError
+	if errors.As(err, &attempt) {
+		f.reason, f.unsent = routing.ReasonOf(attempt.Err), attempt.Phase == gateway.PhaseNotSent
+	}
+	r.tried = append(r.tried, f)
+}
+
+// mayTry lets a member have one attempt. When nobody else is left it gets one more if it went and came back meanwhile, or if it only gave
+// no sign in time: a machine that stands still for two seconds has not gone. Otherwise the reason is that of the last attempt.
+func (r *running) mayTry(member gateway.ID) (bool, routing.Reason) {
+	times, last := 0, failedTry{}
+	for _, f := range r.tried {
+		if f.member == member {
+			times, last = times+1, f
+		}
+	}
+	return times == 0 || times == 1 && (last.unsent || r.Tunnels.Presence(member).Since.After(last.at)), last.reason
+}
+
+func (r *running) result() (*Response, error) {
+	if r.err != nil {
+		r.cancel()
+		return nil, r.err
+	}
+	return r.response, nil
+}
+
+// try follows plans until an answer begins or nobody is left. A member that came while others were tried in vain gets its turn too.
+func (r *running) try() {
+	r.tried = r.tried[:0]
+	for r.follow() {
+	}
+}
+
+// follow plans once and follows the plan. It reports whether to plan again: something was tried in vain, which takes time.
+func (r *running) follow() (again bool) {
+	plan := r.plan(r.state)
+	defer plan.free()
+	before := len(r.tried)
+	for _, i := range plan.route.Order {
+		m := &r.state.Members[i]
+		if may, reason := r.mayTry(m.ID); !may {
+			plan.route.Refused(i, reason)
+			continue
+		}
+		if !r.stillWanted(m.ID) {
+			plan.route.Refused(i, routing.Disabled)
+			continue
+		}
+		r.record.Attempts++
+		r.record.MemberID = m.ID
+		answer, err := r.attempt(m.ID)
+		if err == nil {
+			r.response, r.err, r.full = r.respond(r.ctx, r.cancel, m, answer, r.record), nil, false
+			return false
+		}
+		if r.err = r.afterFailure(plan, i, err); r.err != nil {
+			r.full = false
+			return false
+		}
+		r.note(m.ID, err)
+	}
+	if before > 0 && len(r.tried) == before {
+		return false // nobody new: what was found out before stands
+	}
+	r.err, r.full = plan.refusal(r.state.Cluster.ID), plan.route.Full()
+	if r.unreached != nil {
+		r.err, r.full = r.unreached, false
+	}
+	return len(r.tried) > before
+}
+
+// stillWanted looks whether the member was disabled, drained or removed since the plan was drawn: attempts before this one take time, and
+// it is asked again when the request is counted in flight, so that none leaves after the call that disables a member has returned.
+func (r *running) stillWanted(member gateway.ID) bool {
+	now, err := r.directory.get(r.ctx, r.state.Cluster.ID)
+	if err != nil || now == r.state {
+		return err == nil
+	}
+	for i := range now.Members {
+		if m := &now.Members[i]; m.ID == member {
+			return m.State == gateway.MemberEnabled && !m.Draining
+		}
+	}
+	return false
+}
+
+// refusedUntried is the refusal for a request whose turn never came.
+func (r *running) refusedUntried() error {
+	plan := r.plan(r.state)
+	defer plan.free()
+	return plan.refusal(r.state.Cluster.ID)
+}
+
+// attempt sends the task to one member and waits until its answer is certain to have begun: a small answer is taken in whole, of a
+// large one the first bytes. Until then a reading request can still go to another member.
+func (r *running) attempt(member gateway.ID) (*gateway.Answer, error) {
+	answer, err := r.Tunnels.Send(r.ctx, member, r.task, func() bool { return r.stillWanted(member) })
+	if err != nil {
+		return nil, err
+	}
+	if err := secure(answer); err != nil {
+		answer.Body.Close()
+		if r.task.ReadOnly {
+			return nil, &gateway.AttemptError{Phase: gateway.PhaseNotSent, Err: gateway.AsError(err)}
+		}
+		return nil, &gateway.AttemptError{Phase: gateway.PhaseStarted, Err: lostOutcome(gateway.AsError(err))}
+	}
+	return answer, nil
+}
+
+// lostOutcome is what a caller hears of a write whose answer broke before any of it reached him: not that an answer broke, but that he has
+// to look.
+func lostOutcome(e *gateway.Error) *gateway.Error {
+	if e.Code != gateway.CodeBroken {
+		return e
+	}
+	return gateway.Wrap(gateway.CodeOutcomeUnknown, e, "The connection to the gateway member broke while its answer was on the way. The request ran once or not at all; look before you repeat it.")
+}
+
+// afterFailure decides what a failed attempt means: nil to move on along the plan, else what the caller gets.
+func (r *running) afterFailure(plan *plan, i int, err error) error {
+	var attempt *gateway.AttemptError
+	if !errors.As(err, &attempt) {
+		return err
+	}
+	if e := ended(r.ctx.Err()); e != nil {
+		return e
+	}
+	switch attempt.Phase {
+	case gateway.PhaseAnswered:
+		if !attempt.Err.Elsewhere {
+			return attempt.Err
+		}
+		r.unreached = attempt.Err
+	case gateway.PhaseStarted:
+		if !r.task.ReadOnly {
+			return attempt.Err
+		}
+	}
+	plan.failed(i, attempt)
+	return nil
+}
+
+// ended says why the request's own time is over, if it is: err is what its context says.
+func ended(err error) *gateway.Error {
+	switch {
+	case errors.Is(err, context.DeadlineExceeded):
+		return errTimeout()
+	case err != nil:
+		return gateway.Wrap(gateway.CodeClientGone, err, "The caller went away.")
+	}
+	return nil
+}
+
+func errTimeout() *gateway.Error {
+	return gateway.Errorf(gateway.CodeTimeout, "The request ran out of its time and was cancelled on the member. Ask for a longer timeoutSeconds if it needs one.")
+}
