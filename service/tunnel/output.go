@@ -11,10 +11,11 @@ import (
 )
 
 // bufferSize is how much of an answer is held back, flushAfter for how long. An answer that ends within both goes out whole, with its
-// length and summary in front; a longer one is streamed and says at its end how it went.
+// length and summary in front, and can still be asked of another member when this one dies; a longer one is streamed and says at its end how
+// it went. Half a second, so that a busy machine does not turn small answers into streams.
 const (
 	bufferSize = 32 << 10
-	flushAfter = 100 * time.Millisecond
+	flushAfter = 500 * time.Millisecond
 )
 
 var errEnded = errors.New("the answer has ended")
