@@ -82,7 +82,7 @@ func draftDataSource(n NewDataSource) (gateway.DataSource, error) {
 	if !n.Type.Served() {
 		return gateway.DataSource{}, gateway.Errorf(gateway.CodeUnsupportedDataSource, "Data sources of type %s are not supported. Supported are %s.", n.Type, servedWords())
 	}
-	if err := checkConnection(n.Type, n.ConnectionDetails); err != nil {
+	if _, err := readConnection(n.Type, n.ConnectionDetails); err != nil {
 		return gateway.DataSource{}, err
 	}
 	return gateway.DataSource{Name: name, Type: n.Type, ConnectionDetails: n.ConnectionDetails, Annotation: n.Annotation, SingleSignOn: n.SingleSignOn}, nil
@@ -99,13 +99,12 @@ func servedWords() string {
 	return strings.Join(words, ", ")
 }
 
-// checkConnection refuses details that no member could use. The member checks them further, against its own configuration.
-func checkConnection(t gateway.DataSourceType, details string) error {
+// readConnection refuses details that no member could use. The member checks them further, against its own configuration.
+func readConnection(t gateway.DataSourceType, details string) (gateway.Place, error) {
 	if err := checkText("connectionDetails", details); err != nil {
-		return err
+		return gateway.Place{}, err
 	}
-	_, err := gateway.ParsePlace(t, details)
-	return err
+	return gateway.ParsePlace(t, details)
 }
 
 // DataSourceView is a data source as an answer shows it.
@@ -269,17 +268,14 @@ func (s *DataSources) update(ctx context.Context, tx persistence.Tx, caller *gat
 // checkMove refuses details that lead elsewhere without new credentials: whoever may change a data source need not know its password, and
 // would else have it sent to a machine of his own. Anonymous holds no secret. See docs/adr/0006.
 func checkMove(before *gateway.DataSource, details string, renewed bool) error {
-	if err := checkConnection(before.Type, details); err != nil {
+	to, err := readConnection(before.Type, details)
+	if err != nil {
 		return err
 	}
 	if renewed || strings.EqualFold(before.Credential.Type, "Anonymous") {
 		return nil
 	}
 	from, unreadable := gateway.ParsePlace(before.Type, before.ConnectionDetails)
-	to, err := gateway.ParsePlace(before.Type, details)
-	if err != nil {
-		return err
-	}
 	if unreadable == nil && from.Same(to) {
 		return nil
 	}
