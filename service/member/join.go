@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/ed25519"
 	"crypto/rsa"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -163,12 +162,11 @@ type completed struct {
 	Key         struct {
 		Modulus  []byte `json:"modulus"`
 		Exponent []byte `json:"exponent"`
-		begun
-		Sealed []byte `json:"sealed"`
+		Sealed   []byte `json:"sealed"`
 	} `json:"key"`
 }
 
-// key is the cluster's key as far as it is known now.
+// key is what the recovery key's secrets are derived with.
 func (b begun) key() gateway.ClusterKey {
 	return gateway.ClusterKey{Salt: b.Salt, Time: b.Time, Memory: b.Memory, Threads: b.Threads}
 }
@@ -198,17 +196,14 @@ func enrol(ctx context.Context, c *client, r JoinRequest) (*State, error) {
 	if err := s.check(); err != nil {
 		return nil, fmt.Errorf("the service's answer cannot be used: %w", err)
 	}
-	s.ClusterKey, err = done.unseal(r.RecoveryKey, secrets.Verifier)
+	s.ClusterKey, err = done.unseal(secrets)
 	return s, err
 }
 
-// unseal opens the cluster's private key. The service keeps the verifier's hash to itself; this machine has just proved that it knows
-// the verifier.
-func (c *completed) unseal(recoveryKey string, verifier []byte) (*rsa.PrivateKey, error) {
-	hash := sha256.Sum256(verifier)
-	key := c.Key.key()
-	key.Modulus, key.Exponent, key.Sealed, key.VerifierHash = c.Key.Modulus, c.Key.Exponent, c.Key.Sealed, hash[:]
-	private, err := recovery.Open([]byte(recoveryKey), key)
+// unseal opens the cluster's private key. The service has taken the verifier, so the secrets it came with are those that the key was sealed
+// with.
+func (c *completed) unseal(secrets recovery.Secrets) (*rsa.PrivateKey, error) {
+	private, err := secrets.Open(gateway.ClusterKey{Modulus: c.Key.Modulus, Exponent: c.Key.Exponent, Sealed: c.Key.Sealed})
 	if err != nil {
 		return nil, fmt.Errorf("the cluster's key cannot be unsealed: %w", err)
 	}

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"math/big"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -193,6 +194,22 @@ func TestJoiningWithAnEnrolmentToken(t *testing.T) {
 	}
 	if !slices.Equal(b.asked, []string{"/enrolment/begin", "/enrolment/complete"}) {
 		t.Errorf("asked %v", b.asked)
+	}
+}
+
+// To derive takes as long as the cluster's cost says, on purpose. A second time would find a cost here that is out of bounds.
+func TestAJoinDerivesOnce(t *testing.T) {
+	b := newBureau(t)
+	b.answers["/enrolment/begin"] = func(w http.ResponseWriter, _ *http.Request) {
+		reply(w, 200, b.cost())
+		b.key.Memory = 1 << 31
+	}
+	s, err := Join(t.Context(), b.request(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if new(big.Int).SetBytes(b.key.Modulus).Cmp(s.ClusterKey.N) != 0 {
+		t.Error("the key is not the cluster's")
 	}
 }
 

@@ -59,6 +59,26 @@ func TestNewOpens(t *testing.T) {
 	}
 }
 
+func TestDerivedSecretsOpen(t *testing.T) {
+	key := seal(t)
+	right, err := recovery.Derive(phrase, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if private, err := right.Open(key); err != nil || !private.Equal(privateKey()) {
+		t.Errorf("another key was opened, or none: %v", err)
+	}
+	wrong, err := recovery.Derive(append([]byte("not "), phrase...), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, s := range map[string]recovery.Secrets{"of another recovery key": wrong, "none": {}, "swapped": {Sealing: right.Verifier}} {
+		if private, err := s.Open(key); private != nil || !gateway.IsCode(err, gateway.CodeInternal) {
+			t.Errorf("secrets %s open it: %v", name, err)
+		}
+	}
+}
+
 func TestSealKeepsNoSecret(t *testing.T) {
 	key := seal(t)
 	kept := fmt.Sprintf("%x", key)

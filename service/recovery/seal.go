@@ -110,7 +110,13 @@ func Open(recoveryKey []byte, key gateway.ClusterKey) (*rsa.PrivateKey, error) {
 	if !CheckVerifier(key, secrets.Verifier) {
 		return nil, gateway.Errorf(gateway.CodeRecoveryKeyWrong, "The recovery key is wrong.")
 	}
-	private := decrypt(secrets.Sealing, key)
+	return secrets.Open(key)
+}
+
+// Open unseals the private key with secrets that were derived before, for who has shown the verifier to the service and it was right. It
+// answers CodeInternal for whatever it cannot open.
+func (s Secrets) Open(key gateway.ClusterKey) (*rsa.PrivateKey, error) {
+	private := decrypt(s.Sealing, key)
 	if private == nil {
 		return nil, gateway.Errorf(gateway.CodeInternal, "The recovery key is right, but the cluster's sealed key is damaged.")
 	}
