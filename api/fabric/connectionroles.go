@@ -71,7 +71,7 @@ func (h *Handlers) user(c echo.Context, cluster, id, principal gateway.ID) (serv
 //	@Param		connection	path		string			true	"connection id"	Format(uuid)
 //	@Param		body		body		AddRoleRequest	true	"who and which role"
 //	@Success	201			{object}	RoleAssignment
-//	@Failure	400,401,403,404,413	{object}	ErrorResponse
+//	@Failure	400,401,403,404,408,413	{object}	ErrorResponse
 //	@Router		/v1/connections/{connection}/roleAssignments [post]
 func (h *Handlers) AddConnectionRole(c echo.Context) error {
 	var r AddRoleRequest
@@ -143,7 +143,7 @@ func (h *Handlers) userOfPath(c echo.Context) (service.DataSourceUserView, error
 //	@Param		principal	path		string				true	"role assignment id"	Format(uuid)
 //	@Param		body		body		ChangeRoleRequest	true	"the role"
 //	@Success	200			{object}	RoleAssignment
-//	@Failure	400,401,403,404,413	{object}	ErrorResponse
+//	@Failure	400,401,403,404,408,413	{object}	ErrorResponse
 //	@Router		/v1/connections/{connection}/roleAssignments/{principal} [patch]
 func (h *Handlers) UpdateConnectionRole(c echo.Context) error {
 	var r ChangeRoleRequest

@@ -140,7 +140,7 @@ func connectivity(word string) error {
 //	@Security		oauth2
 //	@Param			body	body		CreateConnectionRequest	true	"the connection"
 //	@Success		201		{object}	Connection
-//	@Failure		400,401,403,404,409,413	{object}	ErrorResponse
+//	@Failure		400,401,403,404,408,409,413	{object}	ErrorResponse
 //	@Router			/v1/connections [post]
 func (h *Handlers) CreateConnection(c echo.Context) error {
 	var r CreateConnectionRequest
@@ -252,7 +252,7 @@ func (r *UpdateConnectionRequest) unchanged(now Connection) error {
 //	@Param		connection	path		string					true	"connection id"	Format(uuid)
 //	@Param		body		body		UpdateConnectionRequest	true	"what changes"
 //	@Success	200			{object}	Connection
-//	@Failure	400,401,403,404,409,413	{object}	ErrorResponse
+//	@Failure	400,401,403,404,408,409,413	{object}	ErrorResponse
 //	@Router		/v1/connections/{connection} [patch]
 func (h *Handlers) UpdateConnection(c echo.Context) error {
 	var r UpdateConnectionRequest

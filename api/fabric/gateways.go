@@ -93,7 +93,7 @@ type CreateGatewayRequest struct {
 //	@Produce		json
 //	@Security		oauth2
 //	@Param			body	body	CreateGatewayRequest	true	"the gateway"
-//	@Failure		400,401,403,413	{object}	ErrorResponse
+//	@Failure		400,401,403,408,413	{object}	ErrorResponse
 //	@Router			/v1/gateways [post]
 func (h *Handlers) CreateGateway(c echo.Context) error {
 	var r CreateGatewayRequest
@@ -150,7 +150,7 @@ type UpdateGatewayRequest struct {
 //	@Param		cluster	path		string					true	"gateway id"	Format(uuid)
 //	@Param		body	body		UpdateGatewayRequest	true	"what changes"
 //	@Success	200		{object}	Gateway
-//	@Failure	400,401,403,404,409,413	{object}	ErrorResponse
+//	@Failure	400,401,403,404,408,409,413	{object}	ErrorResponse
 //	@Router		/v1/gateways/{cluster} [patch]
 func (h *Handlers) UpdateGateway(c echo.Context) error {
 	var r UpdateGatewayRequest

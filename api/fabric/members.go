@@ -74,7 +74,7 @@ type UpdateMemberRequest struct {
 //	@Param		member	path		string				true	"member id"		Format(uuid)
 //	@Param		body	body		UpdateMemberRequest	true	"what changes"
 //	@Success	200		{object}	Member
-//	@Failure	400,401,403,404,409,413	{object}	ErrorResponse
+//	@Failure	400,401,403,404,408,409,413	{object}	ErrorResponse
 //	@Router		/v1/gateways/{cluster}/members/{member} [patch]
 func (h *Handlers) UpdateMember(c echo.Context) error {
 	var r UpdateMemberRequest

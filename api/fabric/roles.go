@@ -103,7 +103,7 @@ func (h *Handlers) ListGatewayRoles(c echo.Context) error {
 //	@Param		cluster	path		string			true	"gateway id"	Format(uuid)
 //	@Param		body	body		AddRoleRequest	true	"who and which role"
 //	@Success	201		{object}	RoleAssignment
-//	@Failure	400,401,403,404,413	{object}	ErrorResponse
+//	@Failure	400,401,403,404,408,413	{object}	ErrorResponse
 //	@Router		/v1/gateways/{cluster}/roleAssignments [post]
 func (h *Handlers) AddGatewayRole(c echo.Context) error {
 	var r AddRoleRequest
@@ -188,7 +188,7 @@ func (h *Handlers) GetGatewayRole(c echo.Context) error {
 //	@Param		principal	path		string				true	"role assignment id"	Format(uuid)
 //	@Param		body		body		ChangeRoleRequest	true	"the role"
 //	@Success	200			{object}	RoleAssignment
-//	@Failure	400,401,403,404,413	{object}	ErrorResponse
+//	@Failure	400,401,403,404,408,413	{object}	ErrorResponse
 //	@Router		/v1/gateways/{cluster}/roleAssignments/{principal} [patch]
 func (h *Handlers) UpdateGatewayRole(c echo.Context) error {
 	var r ChangeRoleRequest

@@ -82,6 +82,7 @@ func noStore(c echo.Context) {
 //	@Success		200	{object}	TokenResponse
 //	@Failure		400	{object}	ErrorResponse
 //	@Failure		401	{object}	ErrorResponse
+//	@Failure		408	{object}	ErrorResponse
 //	@Router			/oauth2/v2.0/token [post]
 func (h *Handlers) Token(c echo.Context) error {
 	form, err := readForm(c)

@@ -103,7 +103,7 @@ func invitation(i service.Invitation, id gateway.ID, name string) Invitation {
 //	@Security		oauth2
 //	@Param			body	body		CreateClusterRequest	true	"the cluster"
 //	@Success		201		{object}	Invitation
-//	@Failure		400,401,403,409,413,429	{object}	ErrorResponse
+//	@Failure		400,401,403,408,409,413,429	{object}	ErrorResponse
 //	@Router			/v2.0/myorg/gatewayClusters [post]
 func (h *Handlers) CreateCluster(c echo.Context) error {
 	var r CreateClusterRequest
@@ -172,7 +172,7 @@ type UpdateClusterRequest struct {
 //	@Param		cluster	path		string					true	"cluster id"	Format(uuid)
 //	@Param		body	body		UpdateClusterRequest	true	"what changes"
 //	@Success	200		{object}	ClusterEntity
-//	@Failure	400,401,403,404,409,413	{object}	ErrorResponse
+//	@Failure	400,401,403,404,408,409,413	{object}	ErrorResponse
 //	@Router		/v2.0/myorg/gatewayClusters/{cluster} [patch]
 func (h *Handlers) UpdateCluster(c echo.Context) error {
 	var r UpdateClusterRequest
@@ -309,7 +309,7 @@ type RecoveryKeyRequest struct {
 //	@Param			cluster	path	string				true	"cluster id"	Format(uuid)
 //	@Param			body	body	RecoveryKeyRequest	true	"both keys"
 //	@Success		200
-//	@Failure		400,401,403,404,429	{object}	ErrorResponse
+//	@Failure		400,401,403,404,408,413,429	{object}	ErrorResponse
 //	@Router			/v2.0/myorg/gatewayClusters/{cluster}/recoveryKey [post]
 func (h *Handlers) ChangeRecoveryKey(c echo.Context) error {
 	var r RecoveryKeyRequest

@@ -75,7 +75,7 @@ type CreateDataSourceRequest struct {
 //	@Param			cluster	path		string					true	"cluster id"	Format(uuid)
 //	@Param			body	body		CreateDataSourceRequest	true	"the data source"
 //	@Success		201		{object}	DataSourceEntity
-//	@Failure		400,401,403,404,409,413	{object}	ErrorResponse
+//	@Failure		400,401,403,404,408,409,413	{object}	ErrorResponse
 //	@Router			/v2.0/myorg/gatewayClusters/{cluster}/datasources [post]
 func (h *Handlers) CreateDataSource(c echo.Context) error {
 	var r CreateDataSourceRequest
@@ -208,7 +208,7 @@ var dataSourceReadOnly = []string{"@odata.context", "id", "clusterId", "gatewayI
 //	@Param		dataSource	path		string					true	"data source id"	Format(uuid)
 //	@Param		body		body		UpdateDataSourceRequest	true	"what changes"
 //	@Success	200			{object}	DataSourceEntity
-//	@Failure	400,401,403,404,409,413	{object}	ErrorResponse
+//	@Failure	400,401,403,404,408,409,413	{object}	ErrorResponse
 //	@Router		/v2.0/myorg/gatewayClusters/{cluster}/datasources/{dataSource} [patch]
 func (h *Handlers) UpdateDataSource(c echo.Context) error {
 	var r UpdateDataSourceRequest
@@ -291,7 +291,7 @@ type UpdateCredentialsRequest struct {
 //	@Param			dataSource	path		string						true	"data source id"	Format(uuid)
 //	@Param			body		body		UpdateCredentialsRequest	true	"the credentials"
 //	@Success		200			{object}	List[SourceError]
-//	@Failure		400,401,403,404,413	{object}	ErrorResponse
+//	@Failure		400,401,403,404,408,413	{object}	ErrorResponse
 //	@Router			/v2.0/myorg/gatewayClusters/{cluster}/datasources/{dataSource}/credentials [patch]
 func (h *Handlers) UpdateCredentials(c echo.Context) error {
 	var r UpdateCredentialsRequest

@@ -54,7 +54,7 @@ type DataSourceUserRequest struct {
 //	@Param		dataSource	path	string					true	"data source id"	Format(uuid)
 //	@Param		body		body	DataSourceUserRequest	true	"who and which right"
 //	@Success	200
-//	@Failure	400,401,403,404,413	{object}	ErrorResponse
+//	@Failure	400,401,403,404,408,413	{object}	ErrorResponse
 //	@Router		/v2.0/myorg/gatewayClusters/{cluster}/datasources/{dataSource}/users [post]
 func (h *Handlers) PutDataSourceUser(c echo.Context) error {
 	var r DataSourceUserRequest

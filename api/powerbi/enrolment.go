@@ -35,7 +35,7 @@ func derivation(k gateway.ClusterKey) KeyDerivation {
 //	@Produce	json
 //	@Param		body	body		EnrolmentBeginRequest	true	"the token"
 //	@Success	200		{object}	KeyDerivation
-//	@Failure	400,401	{object}	ErrorResponse
+//	@Failure	400,401,408,413	{object}	ErrorResponse
 //	@Router		/enrolment/begin [post]
 func (h *Handlers) BeginEnrolment(c echo.Context) error {
 	var r EnrolmentBeginRequest
@@ -85,7 +85,7 @@ type SealedKey struct {
 //	@Produce	json
 //	@Param		body	body		EnrolmentCompleteRequest	true	"proof and key"
 //	@Success	200		{object}	Enrolled
-//	@Failure	400,401,403,429	{object}	ErrorResponse
+//	@Failure	400,401,403,408,413,429	{object}	ErrorResponse
 //	@Router		/enrolment/complete [post]
 func (h *Handlers) CompleteEnrolment(c echo.Context) error {
 	var r EnrolmentCompleteRequest

@@ -56,7 +56,7 @@ func (h *Handlers) ListMembers(c echo.Context) error {
 //	@Param			cluster	path		string				true	"cluster id"	Format(uuid)
 //	@Param			body	body		AddMemberRequest	true	"the member"
 //	@Success		201		{object}	Invitation
-//	@Failure		400,401,403,404,409,413,429	{object}	ErrorResponse
+//	@Failure		400,401,403,404,408,409,413,429	{object}	ErrorResponse
 //	@Router			/v2.0/myorg/gatewayClusters/{cluster}/memberGateways [post]
 func (h *Handlers) AddMember(c echo.Context) error {
 	var r AddMemberRequest
@@ -145,7 +145,7 @@ type UpdateMemberRequest struct {
 //	@Param		member	path		string				true	"member id"		Format(uuid)
 //	@Param		body	body		UpdateMemberRequest	true	"what changes"
 //	@Success	200		{object}	Member
-//	@Failure	400,401,403,404,409,413	{object}	ErrorResponse
+//	@Failure	400,401,403,404,408,409,413	{object}	ErrorResponse
 //	@Router		/v2.0/myorg/gatewayClusters/{cluster}/memberGateways/{member} [patch]
 func (h *Handlers) UpdateMember(c echo.Context) error {
 	var r UpdateMemberRequest

@@ -51,7 +51,7 @@ func (h *Handlers) ListPermissions(c echo.Context) error {
 //	@Param		cluster	path	string				true	"cluster id"	Format(uuid)
 //	@Param		body	body	PermissionRequest	true	"who and which role"
 //	@Success	200
-//	@Failure	400,401,403,404,413	{object}	ErrorResponse
+//	@Failure	400,401,403,404,408,413	{object}	ErrorResponse
 //	@Router		/v2.0/myorg/gatewayClusters/{cluster}/permissions [post]
 func (h *Handlers) PutPermission(c echo.Context) error {
 	var r PermissionRequest

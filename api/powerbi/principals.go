@@ -79,7 +79,7 @@ type CreatePrincipalRequest struct {
 //	@Security		oauth2
 //	@Param			body	body		CreatePrincipalRequest	true	"the principal"
 //	@Success		201		{object}	NewPrincipal
-//	@Failure		400,401,403,409,413	{object}	ErrorResponse
+//	@Failure		400,401,403,408,409,413	{object}	ErrorResponse
 //	@Router			/v2.0/myorg/principals [post]
 func (h *Handlers) CreatePrincipal(c echo.Context) error {
 	var r CreatePrincipalRequest
@@ -139,7 +139,7 @@ type UpdatePrincipalRequest struct {
 //	@Param			principal	path		string					true	"object id"	Format(uuid)
 //	@Param			body		body		UpdatePrincipalRequest	true	"what changes"
 //	@Success		200			{object}	Principal
-//	@Failure		400,401,403,404,409,413	{object}	ErrorResponse
+//	@Failure		400,401,403,404,408,409,413	{object}	ErrorResponse
 //	@Router			/v2.0/myorg/principals/{principal} [patch]
 func (h *Handlers) UpdatePrincipal(c echo.Context) error {
 	var r UpdatePrincipalRequest
@@ -245,7 +245,7 @@ type AddSecretRequest struct {
 //	@Param		principal	path		string				true	"object id"	Format(uuid)
 //	@Param		body		body		AddSecretRequest	true	"label and lifetime"
 //	@Success	201			{object}	NewSecret
-//	@Failure	400,401,403,404,413	{object}	ErrorResponse
+//	@Failure	400,401,403,404,408,413	{object}	ErrorResponse
 //	@Router		/v2.0/myorg/principals/{principal}/secrets [post]
 func (h *Handlers) AddSecret(c echo.Context) error {
 	var r AddSecretRequest

@@ -64,7 +64,7 @@ type PolicyRequest struct {
 //	@Security	oauth2
 //	@Param		body	body		PolicyRequest	true	"what changes"
 //	@Success	200		{object}	Policy
-//	@Failure	400,401,403,413	{object}	ErrorResponse
+//	@Failure	400,401,403,408,413	{object}	ErrorResponse
 //	@Router		/v2.0/myorg/gatewayPolicy [post]
 func (h *Handlers) SetPolicy(c echo.Context) error {
 	var r PolicyRequest
@@ -126,7 +126,7 @@ type InstallersRequest struct {
 //	@Security	oauth2
 //	@Param		body	body	InstallersRequest	true	"who"
 //	@Success	200
-//	@Failure	400,401,403,413	{object}	ErrorResponse
+//	@Failure	400,401,403,408,413	{object}	ErrorResponse
 //	@Router		/v2.0/myorg/gatewayInstallers [post]
 func (h *Handlers) ChangeInstallers(c echo.Context) error {
 	var r InstallersRequest

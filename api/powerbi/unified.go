@@ -71,7 +71,7 @@ type UpdateUnifiedClusterRequest struct {
 //	@Param		cluster	path		string						true	"cluster id"	Format(uuid)
 //	@Param		body	body		UpdateUnifiedClusterRequest	true	"what changes"
 //	@Success	200		{object}	UnifiedCluster
-//	@Failure	400,401,403,404,409,413	{object}	ErrorResponse
+//	@Failure	400,401,403,404,408,409,413	{object}	ErrorResponse
 //	@Router		/unifiedgateway/gatewayclusters/{cluster} [patch]
 func (h *Handlers) UpdateUnifiedCluster(c echo.Context) error {
 	var r UpdateUnifiedClusterRequest
@@ -112,7 +112,7 @@ type UpdateUnifiedGatewayRequest struct {
 //	@Param		member	path		string						true	"member id"		Format(uuid)
 //	@Param		body	body		UpdateUnifiedGatewayRequest	true	"what changes"
 //	@Success	200		{object}	UnifiedGateway
-//	@Failure	400,401,403,404,409,413	{object}	ErrorResponse
+//	@Failure	400,401,403,404,408,409,413	{object}	ErrorResponse
 //	@Router		/unifiedgateway/gatewayclusters/{cluster}/gateways/{member} [patch]
 func (h *Handlers) UpdateUnifiedGateway(c echo.Context) error {
 	var r UpdateUnifiedGatewayRequest

@@ -106,7 +106,7 @@ func (d *CredentialDetails) forAll() (map[gateway.ID]service.CredentialInput, er
 //	@Param		cluster	path		string						true	"cluster id"	Format(uuid)
 //	@Param		body	body		V1CreateDataSourceRequest	true	"the data source"
 //	@Success	201		{object}	V1DataSourceEntity
-//	@Failure	400,401,403,404,409,413	{object}	ErrorResponse
+//	@Failure	400,401,403,404,408,409,413	{object}	ErrorResponse
 //	@Router		/v1.0/myorg/gateways/{cluster}/datasources [post]
 func (h *Handlers) CreateV1DataSource(c echo.Context) error {
 	var r V1CreateDataSourceRequest
@@ -171,7 +171,7 @@ type V1UpdateDataSourceRequest struct {
 //	@Param		dataSource	path	string						true	"data source id"	Format(uuid)
 //	@Param		body		body	V1UpdateDataSourceRequest	true	"the credentials"
 //	@Success	200
-//	@Failure	400,401,403,404,413	{object}	ErrorResponse
+//	@Failure	400,401,403,404,408,413	{object}	ErrorResponse
 //	@Router		/v1.0/myorg/gateways/{cluster}/datasources/{dataSource} [patch]
 func (h *Handlers) UpdateV1DataSource(c echo.Context) error {
 	var r V1UpdateDataSourceRequest

@@ -64,7 +64,7 @@ func (r *V1UserRequest) user() service.NewDataSourceUser {
 //	@Param		dataSource	path	string			true	"data source id"	Format(uuid)
 //	@Param		body		body	V1UserRequest	true	"who and which right"
 //	@Success	200
-//	@Failure	400,401,403,404,413	{object}	ErrorResponse
+//	@Failure	400,401,403,404,408,413	{object}	ErrorResponse
 //	@Router		/v1.0/myorg/gateways/{cluster}/datasources/{dataSource}/users [post]
 func (h *Handlers) PutV1User(c echo.Context) error {
 	var r V1UserRequest
