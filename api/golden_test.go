@@ -58,7 +58,7 @@ var (
 	}{
 		{regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z`), "TIME"},
 		{regexp.MustCompile(`((?:modulus|n)\\?": ?\\?")[A-Za-z0-9+/=_-]{100,}`), "${1}MODULUS"},
-		{regexp.MustCompile(`("(?:clientSecret|enrolmentToken|secret|kid|sealedKey|salt|verifier|publicKey)": ")[^"]{16,}`), "${1}SECRET"},
+		{regexp.MustCompile(`("(?:clientSecret|enrolmentToken|secret|kid|access_token|sealed|salt|verifier|publicKey)": ")[^"]{16,}`), "${1}SECRET"},
 		{regexp.MustCompile(`("(?:cpuPercent|memoryPercent|cpu|memory|durationMilliseconds|milliseconds|bytes|runningRequests)": )(?:null|[\d.]+)`), "${1}NUMBER"},
 		{regexp.MustCompile(`("(?:request|requestId|from)": ")[^"]+`), "${1}WHO"},
 	}
