@@ -59,8 +59,8 @@ func TestOldDumps(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer rows.Close()
-			if rows.Next() {
-				t.Error("something refers to nothing")
+			if rows.Next() || rows.Err() != nil {
+				t.Error("something refers to nothing", rows.Err())
 			}
 		})
 	}

@@ -31,14 +31,6 @@ type wireMember struct {
 	Version string     `json:"version"`
 }
 
-// wireDataSource is the part of a data source's answer that this program reads.
-type wireDataSource struct {
-	ID      gateway.ID `json:"id"`
-	Name    string     `json:"datasourceName"`
-	Type    string     `json:"datasourceType"`
-	Details string     `json:"connectionDetails"`
-}
-
 // clusters lists the clusters that the caller has a role in, or all of them in organisation scope.
 func (c *apiClient) clusters(ctx context.Context, all bool) ([]wireCluster, error) {
 	path := "/v2.0/myorg/me/gatewayClusters"
@@ -110,19 +102,12 @@ func (c *apiClient) addDataSource(ctx context.Context, cluster gateway.ID, s *ne
 	if err != nil {
 		return "", err
 	}
-	var made wireDataSource
+	var made struct {
+		ID gateway.ID `json:"id"`
+	}
 	err = c.call(ctx, http.MethodPost, clusterPath(cluster)+"/datasources", map[string]any{"datasourceName": s.Name, "datasourceType": s.Type,
 		"connectionDetails": string(details), "credentialDetails": map[string]any{cluster.String(): sealed}}, &made)
 	return made.ID, err
-}
-
-// dataSources lists a cluster's data sources.
-func (c *apiClient) dataSources(ctx context.Context, cluster gateway.ID) ([]wireDataSource, error) {
-	var list struct {
-		Value []wireDataSource `json:"value"`
-	}
-	err := c.call(ctx, http.MethodGet, clusterPath(cluster)+"/datasources", nil, &list)
-	return list.Value, err
 }
 
 // queryCall is a dispatch of a query.

@@ -164,7 +164,7 @@ func (c *runMemberCmd) Run(ctx context.Context, p *process, log *slog.Logger) er
 	if err != nil {
 		return err
 	}
-	defer release()
+	defer func() { _ = release() }() // the process's end releases it too
 	m, err := c.member(state, log)
 	if err != nil {
 		return err

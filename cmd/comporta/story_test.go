@@ -142,16 +142,6 @@ func (s *story) query(source gateway.ID, text string) *rows {
 	return answer
 }
 
-// write runs statements that change something.
-func (s *story) write(source gateway.ID, statements ...string) {
-	s.t.Helper()
-	for _, text := range statements {
-		if _, err := readRows(s.dispatch(&queryCall{DataSource: source, Text: text, Write: true}, gateway.FormatJSON)); err != nil {
-			s.t.Fatalf("%s: %v", text, err)
-		}
-	}
-}
-
 func (s *story) dispatch(q *queryCall, format gateway.Format) *http.Response {
 	s.t.Helper()
 	resp, err := s.client.dispatch(deadline(s.t), s.cluster, q, format)

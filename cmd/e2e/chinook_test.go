@@ -61,7 +61,7 @@ func script(t *testing.T, folder, name string) string {
 }
 
 // withoutDatabase leaves out the lines that make, drop or choose the database: it is there already.
-var withoutDatabase = regexp.MustCompile("(?im)^(drop database|create database|use |\\\\c ).*$")
+var withoutDatabase = regexp.MustCompile(`(?im)^(drop database|create database|use |\\c ).*$`)
 
 var identifier = regexp.MustCompile(`'[^']*'|\b[A-Z][a-z]\w*`)
 
