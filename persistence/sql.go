@@ -42,8 +42,10 @@ type SQL struct {
 	now     func() time.Time
 	log     *slog.Logger
 
-	mu      sync.Mutex
-	closed  bool
+	mu     sync.Mutex
+	closed bool
+	// latest is the moment of the last write.
+	latest  time.Time
 	running sync.WaitGroup
 	closing sync.Once
 	outcome error

@@ -66,7 +66,7 @@ func (s *SQL) writeOnce(ctx context.Context, fn func(tx Tx) error) error {
 		}
 	}
 	// The clock is read under the lock, so that times of creation follow the order of commits.
-	r.now = s.moment()
+	r.now = s.next()
 	if err := s.run(r, func() error {
 		return fn(&tx{reader: r, changes: map[string]int64{}, touched: map[gateway.ID]bool{}})
 	}); err != nil {
@@ -105,6 +105,23 @@ func (s *SQL) run(r *reader, fn func() error) error {
 }
 
 func (s *SQL) moment() time.Time { return s.now().UTC().Truncate(time.Microsecond) }
+
+// maxStep bounds how far back the clock may be set for times to go on from the last one. A clock that is set back further was wrong before,
+// and what is written then must not stay in the future for as long.
+const maxStep = 10 * time.Minute
+
+// next is the moment of a write. It is not before that of the write before it, also when the clock is set back meanwhile: lists are in the
+// order of creation, and whoever follows the audit log goes on from the last entry that he has seen.
+func (s *SQL) next() time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := s.moment()
+	if behind := s.latest.Sub(now); behind > 0 && behind <= maxStep {
+		now = s.latest.Add(time.Microsecond)
+	}
+	s.latest = now
+	return now
+}
 
 // Now is the transaction's one moment, in UTC with microseconds.
 func (r *reader) Now() time.Time { return r.now }

@@ -261,6 +261,32 @@ func TestChangesOfAnotherReplicaArrive(t *testing.T) {
 	}
 }
 
+// Right after its clock was set back, this process still takes the token of a replica whose key it has not seen yet.
+func TestAClockSetBackHidesNoKeyOfAReplica(t *testing.T) {
+	var behind atomic.Int64
+	var cfg Config
+	w := newWorld(t, func(c *Config) {
+		c.Now = func() time.Time { return time.Now().Add(-time.Duration(behind.Load())) }
+		cfg = *c
+	})
+	ctx := context.Background()
+	id, secret := w.app(t, "a")
+	for _, set := range []time.Duration{0, 5 * time.Minute} {
+		behind.Store(int64(set))
+		replica := New(cfg)
+		if _, err := replica.Tenant.Start(ctx, "", "", ""); err != nil {
+			t.Fatal(err)
+		}
+		token, err := replica.Access.IssueToken(ctx, id.String(), secret)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.Access.Authenticate(ctx, token.AccessToken); err != nil {
+			t.Errorf("the clock set back by %v: %v", set, err)
+		}
+	}
+}
+
 func TestTheLastAdministratorStays(t *testing.T) {
 	w := newWorld(t)
 	ctx := context.Background()

@@ -111,7 +111,8 @@ func (a *Access) verificationKey(ctx context.Context, kid string) (*rsa.PublicKe
 		}
 	}
 	now, last := a.Now().Unix(), a.keysAsked.Load()
-	if now-last >= askKeysEvery && a.keysAsked.CompareAndSwap(last, now) {
+	// A clock that was set back does not make it wait until the time of before.
+	if (now-last >= askKeysEvery || now < last) && a.keysAsked.CompareAndSwap(last, now) {
 		if err := a.readKeys(ctx); err != nil {
 			return nil, err
 		}
