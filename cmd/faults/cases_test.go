@@ -18,7 +18,7 @@ func plainWorld(t *testing.T) *world {
 	t.Helper()
 	t.Parallel()
 	db, _, _ := ground(t)
-	w, err := newWorld(nil, db)
+	w, err := newWorld(nil, db, false)
 	if err != nil {
 		t.Fatal(err)
 	}

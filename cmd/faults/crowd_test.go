@@ -150,7 +150,7 @@ func (f figures) String() string {
 // seconds. When they leave, the service has nothing left of them.
 func TestFiveHundredMembersComeBack(t *testing.T) {
 	db, _, _ := ground(t)
-	w, err := newService(nil, db, "--metrics-listen", "127.0.0.1:0")
+	w, err := newService(nil, db, false, "--metrics-listen", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,6 +5,9 @@
 // lose, delay, reorder, double, damage and hold back what it likes, on any kernel. Rules of nft answer with RST. Without root, or without
 // namespaces, the faults of processes and of the service are left, on loopback.
 //
+// A clock is the wall clock of one process, which steps when the test says so. No program of the system can do that to a program of Go; so the
+// same objects are linked to a package runtime that reads the clock wrongly.
+//
 // TestSoak strikes with the same faults at random for as long as COMPORTA_SOAK says (make soak). TestFiveHundredMembersComeBack loses a
 // thousand tunnels at once.
 //

@@ -21,9 +21,8 @@ import (
 // fault is something that goes wrong, for how long, and what a caller may see of it.
 type fault struct {
 	name string
-	// network: it needs lines and namespaces. skip, when not "", is why it cannot be had at all.
-	network bool
-	skip    string
+	// network: it needs lines and namespaces. clocks: every process needs a clock of its own.
+	network, clocks bool
 	// strike begins it and lift ends it; hold is how long it lasts.
 	strike, lift func(w *world, t *traffic) error
 	hold         time.Duration
@@ -90,7 +89,13 @@ var faults = []fault{
 	{name: "over its limit", strike: change(map[string]any{"concurrentOperationLimit": 1}), lift: change(map[string]any{"resetLimits": true}), hold: 3 * time.Second},
 	{name: "all over their limits", strike: changeAll(map[string]any{"concurrentOperationLimit": 1}), lift: changeAll(map[string]any{"resetLimits": true}), hold: 3 * time.Second, reads: overLimit, writes: overLimit},
 	{name: "no descriptors left", strike: descriptors(false), lift: descriptors(true), hold: 3 * time.Second, writes: accessFailed},
-	{name: "clock wrong by 5 minutes", skip: "programs of Go ask the kernel for the time, where faketime cannot come between; service/tunnel tests wrong clocks by the clock that it is given"},
+
+	{name: "clock 5 min ahead", clocks: true, strike: do(terminate, startsWrong(fiveMinutes)), lift: do(terminate, clockOfMember(0), startAgain), hold: 3 * time.Second},
+	// By its own clock it started before its predecessor did.
+	{name: "clock 5 min behind", clocks: true, strike: do(kill, startsWrong(-fiveMinutes)), lift: do(terminate, clockOfMember(0), startAgain), hold: 3 * time.Second, reads: cutReads, writes: cutWrites},
+	{name: "clock steps back 5 min, tunnels reset", clocks: true, network: true, strike: do(clockOfMember(-fiveMinutes), resetAll), lift: do(mend, allThere, clockOfMember(0)), hold: 3 * time.Second, reads: cutReads, writes: cutWrites},
+	{name: "service's clock steps back 5 min", clocks: true, strike: serviceStepsBack, lift: do(anotherToken, clockOfService(0)), hold: 3 * time.Second, reads: cutReads, writes: cutWrites},
+	{name: "service's clock steps ahead 5 min", clocks: true, strike: do(clockOfService(fiveMinutes), change(map[string]any{"enabled": false})), lift: do(anotherToken, change(map[string]any{"enabled": true}), clockOfService(0)), hold: 3 * time.Second},
 
 	{name: "service killed", strike: serviceKilled, lift: serviceStarted, hold: time.Second, reads: goneReads, writes: goneWrites, outage: true},
 	{name: "service terminated", strike: serviceTerminated, lift: serviceStarted, hold: time.Second, reads: goneReads, writes: goneWrites, outage: true},
@@ -173,6 +178,9 @@ func noticedLost(w *world, _ *traffic) error {
 		return err == nil && !now[w.members[0].name].well()
 	})
 }
+
+// allThere waits until the service knows that all are there.
+func allThere(w *world, _ *traffic) error { return w.live() }
 
 // inTurn kills the first member and, once that is back, the second.
 func inTurn(w *world, t *traffic) error {

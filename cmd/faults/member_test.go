@@ -18,6 +18,7 @@ type member struct {
 	name, id, state string
 	trust           []string // flags
 	process         *process
+	clock           *clock // nil for the machine's own
 	ns              *namespace
 	wire            *wire
 	relay           *relay
@@ -25,7 +26,11 @@ type member struct {
 
 // newMember joins a member and makes its machine; start starts it.
 func (w *world) newMember(name string) (*member, error) {
-	m := &member{name: name, state: filepath.Join(w.dir, name), trust: w.trust()}
+	c, err := w.newClock(name)
+	if err != nil {
+		return nil, err
+	}
+	m := &member{name: name, state: filepath.Join(w.dir, name), trust: w.trust(), clock: c}
 	w.members = append(w.members, m)
 	if err := w.join(m); err != nil || w.net == nil {
 		return m, err
@@ -42,7 +47,7 @@ func (w *world) join(m *member) error {
 		args = append(args, "--cluster", w.cluster)
 	}
 	args = append(args, w.trust()...)
-	p, err := launch(nil, []string{"COMPORTA_CLIENT_ID=" + w.adminID, "COMPORTA_CLIENT_SECRET=" + adminSecret, "COMPORTA_RECOVERY_KEY=" + recoveryKey}, args...)
+	p, err := launch(nil, m.clock, []string{"COMPORTA_CLIENT_ID=" + w.adminID, "COMPORTA_CLIENT_SECRET=" + adminSecret, "COMPORTA_RECOVERY_KEY=" + recoveryKey}, args...)
 	if err != nil {
 		return err
 	}
@@ -65,7 +70,7 @@ func (m *member) connect(net *network, database string) (err error) {
 
 // start starts the member's process.
 func (m *member) start() (err error) {
-	m.process, err = launch(m.ns, nil, append([]string{"member", "run", "--state", m.state, "--drain-timeout", "20s"}, m.trust...)...)
+	m.process, err = launch(m.ns, m.clock, nil, append([]string{"member", "run", "--state", m.state, "--drain-timeout", "20s"}, m.trust...)...)
 	return err
 }
 

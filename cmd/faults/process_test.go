@@ -26,13 +26,18 @@ type process struct {
 // maxOutput is how much of what a process prints is kept: its last words.
 const maxOutput = 128 << 10
 
-// launch starts comporta, in a namespace when one is given. It dies with the test process.
-func launch(ns *namespace, env []string, args ...string) (*process, error) {
-	p := &process{cmd: exec.Command(binary, args...), ended: make(chan struct{})}
-	if ns != nil {
-		p.cmd = exec.Command("ip", append([]string{"netns", "exec", ns.name, binary}, args...)...)
+// launch starts comporta, in a namespace when one is given, and with a clock of its own. It dies with the test process.
+func launch(ns *namespace, c *clock, env []string, args ...string) (*process, error) {
+	program, files, err := c.program()
+	if err != nil {
+		return nil, err
 	}
-	p.cmd.Env = append(cleanEnv(), env...)
+	defer closeAll(files)
+	p := &process{cmd: exec.Command(program, args...), ended: make(chan struct{})}
+	if ns != nil {
+		p.cmd = exec.Command("ip", append([]string{"netns", "exec", ns.name, program}, args...)...)
+	}
+	p.cmd.Env, p.cmd.ExtraFiles = append(cleanEnv(), env...), files
 	p.cmd.Stdout, p.cmd.Stderr = p, p
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	if err := p.cmd.Start(); err != nil {
@@ -44,6 +49,12 @@ func launch(ns *namespace, env []string, args ...string) (*process, error) {
 		close(p.ended)
 	}()
 	return p, nil
+}
+
+func closeAll(files []*os.File) {
+	for _, f := range files {
+		f.Close()
+	}
 }
 
 // cleanEnv is an environment without settings of ours.

@@ -15,7 +15,7 @@ import (
 )
 
 // TestSoak strikes with the faults of the suite in a random order for as long as COMPORTA_SOAK says, in several worlds at once, each of
-// which goes through one fault after the other without a fresh start. COMPORTA_SOAK_SEED repeats the choices of an earlier run.
+// which goes through one fault after the other without a fresh start, every process with a clock of its own. COMPORTA_SOAK_SEED repeats the choices of an earlier run.
 func TestSoak(t *testing.T) {
 	text := os.Getenv("COMPORTA_SOAK")
 	if text == "" {
@@ -65,12 +65,12 @@ func (s *soak) live(number int, random *rand.Rand) {
 	for time.Now().Before(s.until) {
 		f := &faults[random.IntN(len(faults))]
 		mode := modes[random.IntN(len(modes))]
-		if f.skip != "" || f.network && s.network == nil {
+		if f.network && s.network == nil || f.clocks && !clocksCanBeSet {
 			continue
 		}
 		if w == nil {
 			var err error
-			if w, err = newWorld(s.network, s.db); err != nil {
+			if w, err = newWorld(s.network, s.db, clocksCanBeSet); err != nil {
 				s.t.Errorf("world %d: %v", number, err)
 				return
 			}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -24,17 +25,17 @@ type workbench struct {
 var bench workbench
 
 // take returns a world in which all is well.
-func (b *workbench) take(network *network, db *database) (*world, error) {
+func (b *workbench) take(network *network, db *database, clocks bool) (*world, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if n := len(b.idle); n > 0 {
-		w := b.idle[n-1]
-		b.idle = b.idle[:n-1]
+	if i := slices.IndexFunc(b.idle, func(w *world) bool { return w.clocks == clocks }); i >= 0 {
+		w := b.idle[i]
+		b.idle = slices.Delete(b.idle, i, i+1)
 		return w, nil
 	}
 	b.mu.Unlock()
 	defer b.mu.Lock()
-	return newWorld(network, db)
+	return newWorld(network, db, clocks)
 }
 
 // give takes a world back. One in which something went wrong is not used again.
@@ -64,12 +65,16 @@ func (b *workbench) close() {
 	if made.network != nil && made.network.anchor != nil {
 		made.network.anchor.Close()
 	}
+	if made.clocked != "" {
+		os.RemoveAll(made.clocked)
+	}
 }
 
 // made is what has to be removed at the end.
 var made struct {
 	server  *server
 	network *network
+	clocked string // the folder of the program with a clock of its own
 }
 
 // ground is what every test here stands on: the database, and lines where they can be had. reason says why they cannot.
@@ -99,16 +104,16 @@ func TestFaults(t *testing.T) {
 		f := &faults[i]
 		t.Run(f.name, func(t *testing.T) {
 			t.Parallel()
-			if f.skip != "" {
-				t.Skip(f.skip)
-			}
 			if f.network && network == nil {
 				absent(t, "netns", reason)
+			}
+			if f.clocks && !clocksCanBeSet {
+				t.Skip("no clock can be set on this processor")
 			}
 			for _, mode := range modes {
 				t.Run(string(mode), func(t *testing.T) {
 					t.Parallel()
-					w, err := bench.take(network, db)
+					w, err := bench.take(network, db, f.clocks)
 					if err != nil {
 						t.Fatal(err)
 					}

@@ -41,6 +41,8 @@ type world struct {
 	members []*member
 	client  *http.Client
 	tls     *certificate // nil on loopback
+	clocks  bool         // every process has a clock of its own
+	clock   *clock       // the service's
 
 	mu    sync.Mutex
 	token string
@@ -50,8 +52,9 @@ type world struct {
 const dataSize = "48m"
 
 // newWorld makes a world in which all is well. network may be nil: then everything is on loopback, and faults of the network cannot be had.
-func newWorld(network *network, db *database) (*world, error) {
-	w, err := newService(network, db)
+// With clocks, every process has a clock of its own.
+func newWorld(network *network, db *database, clocks bool) (*world, error) {
+	w, err := newService(network, db, clocks)
 	if err != nil {
 		return nil, err
 	}
@@ -63,13 +66,13 @@ func newWorld(network *network, db *database) (*world, error) {
 }
 
 // newService makes a world without members. flags are more of the service's.
-func newService(network *network, db *database, flags ...string) (*world, error) {
+func newService(network *network, db *database, clocks bool, flags ...string) (*world, error) {
 	dir, err := os.MkdirTemp("", "comporta-world-")
 	if err != nil {
 		return nil, err
 	}
-	w := &world{dir: dir, data: filepath.Join(dir, "data"), flags: flags, net: network, db: db, address: "127.0.0.1:0", adminID: uuid.NewString()}
-	if err := all(w.disk, w.encrypt, w.serve); err != nil {
+	w := &world{dir: dir, data: filepath.Join(dir, "data"), flags: flags, net: network, db: db, clocks: clocks, address: "127.0.0.1:0", adminID: uuid.NewString()}
+	if err := all(w.disk, w.encrypt, w.wind, w.serve); err != nil {
 		w.close()
 		return nil, err
 	}
@@ -104,6 +107,20 @@ func (w *world) trust() []string {
 		return nil
 	}
 	return []string{"--ca-file", w.tls.cert}
+}
+
+// wind sets the service's clock going, if it has its own.
+func (w *world) wind() (err error) {
+	w.clock, err = w.newClock("service")
+	return err
+}
+
+// newClock makes a clock for a process of this world, if processes have their own here.
+func (w *world) newClock(name string) (*clock, error) {
+	if !w.clocks {
+		return nil, nil
+	}
+	return newClock(filepath.Join(w.dir, name+".clock"))
 }
 
 // populate makes the cluster with its two members and the data source.
@@ -142,7 +159,7 @@ func (w *world) serve() (err error) {
 	if w.tls != nil {
 		args = append(args, "--tls-cert", w.tls.cert, "--tls-key", w.tls.key)
 	}
-	w.service, err = launch(nil, []string{"COMPORTA_ADMIN_ID=" + w.adminID, "COMPORTA_ADMIN_SECRET=" + adminSecret}, args...)
+	w.service, err = launch(nil, w.clock, []string{"COMPORTA_ADMIN_ID=" + w.adminID, "COMPORTA_ADMIN_SECRET=" + adminSecret}, args...)
 	if err != nil {
 		return err
 	}
@@ -161,23 +178,36 @@ func (w *world) serve() (err error) {
 	return w.login()
 }
 
+// login takes a new token and uses it from now on.
 func (w *world) login() error {
+	token, err := w.issue()
+	if err == nil {
+		w.use(token)
+	}
+	return err
+}
+
+// issue takes a new token.
+func (w *world) issue() (string, error) {
 	var answer struct {
 		AccessToken string `json:"access_token"`
 	}
 	form := url.Values{"grant_type": {"client_credentials"}, "client_id": {w.adminID}, "client_secret": {adminSecret}}
 	resp, err := w.client.PostForm(w.url+"/oauth2/v2.0/token", form)
 	if err != nil {
-		return err
+		return "", err
 	}
 	defer resp.Body.Close()
 	if err := json.NewDecoder(resp.Body).Decode(&answer); err != nil || answer.AccessToken == "" {
-		return fmt.Errorf("no token: %d, %w", resp.StatusCode, err)
+		return "", fmt.Errorf("no token: %d, %w", resp.StatusCode, err)
 	}
+	return answer.AccessToken, nil
+}
+
+func (w *world) use(token string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.token = answer.AccessToken
-	return nil
+	w.token = token
 }
 
 func (w *world) bearer() string {
