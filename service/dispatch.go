@@ -178,7 +178,11 @@ func (d *Dispatcher) run(ctx context.Context, state *gateway.ClusterState, task 
 // respond puts the answer together; its Body ends the request and writes the record.
 func (d *Dispatcher) respond(ctx context.Context, cancel context.CancelFunc, m *gateway.Member, a *gateway.Answer, record *gateway.DispatchRecord) *Response {
 	body := &body{dispatcher: d, ctx: ctx, cancel: cancel, inner: a.Body, answer: a, record: *record}
-	return &Response{AnswerHeader: a.AnswerHeader, MemberID: m.ID, MemberName: m.Name, Attempts: record.Attempts, Length: a.Length, Body: body, Summary: a.Summary}
+	length := a.Length
+	if length < 0 && a.AnswerHeader.Length > 0 {
+		length = a.AnswerHeader.Length
+	}
+	return &Response{AnswerHeader: a.AnswerHeader, MemberID: m.ID, MemberName: m.Name, Attempts: record.Attempts, Length: length, Body: body, Summary: a.Summary}
 }
 
 func (d *Dispatcher) finish(record *gateway.DispatchRecord, outcome gateway.Code) {

@@ -29,13 +29,17 @@ const (
 )
 
 const (
-	// copyBuffer is how much of an answer is in hand at once.
-	copyBuffer = 128 << 10
+	// copyBuffer is how much of a long answer is in hand at once, shortBuffer how much of one that is known to be no longer.
+	copyBuffer  = 256 << 10
+	shortBuffer = 32 << 10
 	// passesThrough is from what size on a write does not wait in the HTTP server's buffers (4 KiB each).
 	passesThrough = 8 << 10
 )
 
-var copyBuffers = sync.Pool{New: func() any { b := make([]byte, copyBuffer); return &b }}
+var (
+	copyBuffers  = sync.Pool{New: func() any { b := make([]byte, copyBuffer); return &b }}
+	shortBuffers = sync.Pool{New: func() any { b := make([]byte, shortBuffer); return &b }}
+)
 
 // DispatchRequest is a request to a data source: query for databases and files, http for web kinds.
 type DispatchRequest struct {
@@ -91,7 +95,7 @@ func (r *DispatchRequest) request(cluster gateway.ID, format gateway.Format) (se
 //	@Param			cluster	path		string			true	"cluster id"	Format(uuid)
 //	@Param			body	body		DispatchRequest	true	"the request"
 //	@Success		200		{object}	object
-//	@Failure		400,401,403,404,406,413,429,502,503,504	{object}	ErrorResponse
+//	@Failure		400,401,403,404,406,408,413,429,502,503,504	{object}	ErrorResponse
 //	@Router			/v2.0/myorg/gatewayClusters/{cluster}/dispatch [post]
 func (h *Handlers) Dispatch(c echo.Context) error {
 	format, err := formatOf(strings.Join(c.Request().Header.Values("Accept"), ","))
@@ -164,8 +168,12 @@ func header(h http.Header, r *service.Response) {
 // copyBody copies with one buffer and hands everything on at once: what is large goes by itself, what is small is pushed, unless it
 // completes the answer, whose end follows at once.
 func copyBody(w *echo.Response, r *service.Response) error {
-	buffer := copyBuffers.Get().(*[]byte)
-	defer copyBuffers.Put(buffer)
+	buffers := &copyBuffers
+	if r.Length >= 0 && r.Length <= shortBuffer {
+		buffers = &shortBuffers
+	}
+	buffer := buffers.Get().(*[]byte)
+	defer buffers.Put(buffer)
 	for {
 		n, err := r.Body.Read(*buffer)
 		if n > 0 {
@@ -281,7 +289,7 @@ type RouteStep struct {
 //	@Param			cluster	path		string			true	"cluster id"	Format(uuid)
 //	@Param			body	body		RouteRequest	false	"the data source"
 //	@Success		200		{object}	RoutePlan
-//	@Failure		400,401,404,413	{object}	ErrorResponse
+//	@Failure		400,401,404,408,413	{object}	ErrorResponse
 //	@Router			/v2.0/myorg/gatewayClusters/{cluster}/route [post]
 func (h *Handlers) Route(c echo.Context) error {
 	var r RouteRequest

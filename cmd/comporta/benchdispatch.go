@@ -15,7 +15,7 @@ import (
 )
 
 // benchRounds is how often the ways are measured in turn, so that a busy moment of the machine hits all of them.
-const benchRounds = 3
+const benchRounds = 10
 
 // benchDispatchCmd measures dispatch.
 type benchDispatchCmd struct {

@@ -325,9 +325,14 @@ func (w *world) source(name, kind, details string, pairs credential.Pairs) strin
 	return made.ID
 }
 
-// dispatch sends a request and returns the open answer.
+// dispatch sends a query and returns the open answer.
 func (w *world) dispatch(ctx context.Context, source, query, accept string, readOnly bool) (*http.Response, error) {
-	body, err := json.Marshal(map[string]any{"datasourceId": source, "query": map[string]any{"text": query}, "readOnly": readOnly})
+	return w.send(ctx, map[string]any{"datasourceId": source, "query": map[string]any{"text": query}, "readOnly": readOnly}, accept)
+}
+
+// send dispatches a request and returns the open answer.
+func (w *world) send(ctx context.Context, request any, accept string) (*http.Response, error) {
+	body, err := json.Marshal(request)
 	if err != nil {
 		return nil, err
 	}

@@ -5,6 +5,8 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"strconv"
 	"strings"
@@ -83,6 +85,35 @@ func TestTwoMillionRowsTakeNoMemory(t *testing.T) {
 		}
 	}
 	t.Logf("%d MiB in %.1f s", bytes>>20, time.Since(started).Seconds())
+}
+
+// What a web server promises about the length reaches the caller, and an answer that turns out shorter is no success.
+func TestALargeWebAnswerKeepsItsLength(t *testing.T) {
+	const size = 1 << 20
+	backend := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, req *http.Request) {
+		rw.Header().Set("Content-Length", strconv.Itoa(size))
+		sent := size
+		if req.URL.Path == "/short" {
+			sent /= 2
+		}
+		_, _ = rw.Write(make([]byte, sent))
+	}))
+	defer backend.Close()
+	w := serve(t, t.TempDir(), "127.0.0.1:0")
+	w.member("one")
+	source := w.source("web", "Web", `{"url":"`+backend.URL+`"}`, credential.Anonymous())
+	for path, whole := range map[string]bool{"/": true, "/short": false} {
+		body := map[string]any{"datasourceId": source, "http": map[string]any{"method": "GET", "path": path}}
+		resp, err := w.send(context.Background(), body, "*/*")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		n, err := io.Copy(io.Discard, resp.Body)
+		if resp.ContentLength != size || (err == nil) != whole || (n == size) != whole {
+			t.Errorf("%s: promised %d bytes, got %d, %v", path, resp.ContentLength, n, err)
+		}
+	}
 }
 
 func TestAReaderThatStopsReadingStopsTheCursor(t *testing.T) {

@@ -126,10 +126,13 @@ func (w *web) run(ctx context.Context, task *gateway.Task, out gateway.Output) (
 	}
 	defer answer.Body.Close()
 	header := gateway.AnswerHeader{ContentType: answer.Header.Get("Content-Type"), UpstreamStatus: answer.StatusCode}
+	if task.HTTP.Method != http.MethodHead { // its length is that of a body that does not come
+		header.Length = max(answer.ContentLength, 0)
+	}
 	if err := out.Begin(header); err != nil {
 		return gateway.Summary{}, brokenOutput(err)
 	}
-	return gateway.Summary{}, w.stream(answer.Body, out)
+	return gateway.Summary{}, w.stream(answer.Body, header.Length, out)
 }
 
 var readMethods = []string{http.MethodGet, http.MethodHead, http.MethodOptions}
@@ -231,17 +234,29 @@ func validHeaderValue(value string) bool {
 	return !strings.ContainsFunc(value, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f })
 }
 
-// webBuffers holds the buffers of answers on their way.
-var webBuffers = sync.Pool{New: func() any { b := make([]byte, 128<<10); return &b }}
+// Buffers of answers on their way: for those known to be short, and for all others.
+const (
+	shortAnswer = 16 << 10
+	webBuffer   = 256 << 10
+)
 
-// stream copies the body as it comes. The output decides when it goes out.
-func (w *web) stream(body io.Reader, out gateway.Output) error {
-	buf := webBuffers.Get().(*[]byte)
-	defer webBuffers.Put(buf)
+var (
+	shortBuffers = sync.Pool{New: func() any { b := make([]byte, shortAnswer); return &b }}
+	webBuffers   = sync.Pool{New: func() any { b := make([]byte, webBuffer); return &b }}
+)
+
+// stream copies the body as it comes; length is 0 where it is not known. The output decides when it goes out.
+func (w *web) stream(body io.Reader, length int64, out gateway.Output) error {
+	buffers := &webBuffers
+	if length > 0 && length <= shortAnswer {
+		buffers = &shortBuffers
+	}
+	buffer := buffers.Get().(*[]byte)
+	defer buffers.Put(buffer)
 	for {
-		n, err := body.Read(*buf)
+		n, err := body.Read(*buffer)
 		if n > 0 {
-			if _, err := out.Write((*buf)[:n]); err != nil {
+			if _, err := out.Write((*buffer)[:n]); err != nil {
 				return brokenOutput(err)
 			}
 		}

@@ -88,6 +88,30 @@ func TestWeb(t *testing.T) {
 	}
 }
 
+// What the server promises about the length is promised on, and nothing else: not what it leaves open, nor the length that a HEAD names.
+func TestWebPromisesTheLengthThatItWasPromised(t *testing.T) {
+	t.Parallel()
+	here := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/known" {
+			w.Header().Set("Content-Length", "5")
+		} else {
+			w.(http.Flusher).Flush()
+		}
+		_, _ = w.Write([]byte("12345"))
+	}))
+	defer here.Close()
+	r := webRig(t, gateway.TypeWeb, here.URL, nil)
+	for _, c := range []struct {
+		method, path string
+		want         int64
+	}{{"GET", "/known", 5}, {"GET", "/open", 0}, {"HEAD", "/known", 0}} {
+		out, err := r.call(t.Context(), true, gateway.HTTPCall{Method: c.method, Path: c.path})
+		if err != nil || out.header.Length != c.want {
+			t.Errorf("%s %s promises %d bytes, want %d; %v", c.method, c.path, out.header.Length, c.want, err)
+		}
+	}
+}
+
 func TestWebStreamsAndEnds(t *testing.T) {
 	t.Parallel()
 	gone := make(chan struct{})

@@ -62,9 +62,10 @@ func (a *attempt) failed(resp *http.Response) *gateway.AttemptError {
 // answer makes the Answer of a response that began well. From here on the end of the attempt's context ends the attempt too, even if
 // nobody reads or closes the body.
 func (a *attempt) answer(resp *http.Response) (*gateway.Answer, *gateway.AttemptError) {
-	b := &answerBody{attempt: a, resp: resp}
+	length := promisedLength(resp.Header)
+	b := &answerBody{attempt: a, resp: resp, promised: length > 0, left: length}
 	answer := &gateway.Answer{
-		AnswerHeader: gateway.AnswerHeader{ContentType: clip(resp.Header.Get("Content-Type"), maxTypeBytes), UpstreamStatus: upstreamStatus(resp.Header)},
+		AnswerHeader: gateway.AnswerHeader{ContentType: clip(resp.Header.Get("Content-Type"), maxTypeBytes), UpstreamStatus: upstreamStatus(resp.Header), Length: length},
 		Body:         b,
 		Length:       -1,
 		Summary:      func() gateway.Summary { return b.summary },
@@ -101,6 +102,15 @@ func validStatus(status int64) int {
 	return int(status)
 }
 
+// promisedLength is the length of a streamed answer that the member knew when it began; 0 when it knew none.
+func promisedLength(h http.Header) int64 {
+	length, err := strconv.ParseInt(h.Get(headerLength), 10, 64)
+	if err != nil || length < 0 {
+		return 0
+	}
+	return length
+}
+
 // answerBody is the body of an answer. It tells a complete answer from a broken one.
 type answerBody struct {
 	attempt *attempt
@@ -109,8 +119,13 @@ type answerBody struct {
 	whole   bool
 	ahead   gateway.Summary
 	summary gateway.Summary
-	err     error
+	// promised: the member said how much comes; left is what has not come yet.
+	promised bool
+	left     int64
+	err      error
 }
+
+var errLength = errors.New("the answer has another length than was promised")
 
 // Read returns io.EOF after a complete answer only, otherwise a *gateway.Error.
 func (b *answerBody) Read(p []byte) (int, error) {
@@ -118,6 +133,11 @@ func (b *answerBody) Read(p []byte) (int, error) {
 		return 0, b.err
 	}
 	n, err := b.resp.Body.Read(p)
+	if b.promised {
+		if b.left -= int64(n); b.left < 0 {
+			n, err = n+int(b.left), errLength
+		}
+	}
 	if err != nil {
 		if b.err = b.end(err); b.err != io.EOF {
 			_ = b.resp.Body.Close()
@@ -149,6 +169,9 @@ func (b *answerBody) end(err error) error {
 		summary, err := decodeSummary(b.resp.Trailer.Get(headerSummary))
 		if err != nil {
 			return b.late(err)
+		}
+		if b.promised && b.left != 0 {
+			return b.late(errLength)
 		}
 		b.summary = summary
 		return io.EOF

@@ -1,6 +1,7 @@
 package tunnel
 
 import (
+	"bufio"
 	"crypto/tls"
 	"io"
 	"net"
@@ -23,7 +24,7 @@ type conn struct {
 
 // newConn wraps c; rest are the bytes read beyond the Upgrade. The clock must not step back.
 func newConn(c net.Conn, rest io.Reader, clock func() time.Duration) *conn {
-	n := &conn{Conn: c, reader: io.MultiReader(rest, c), clock: clock, done: make(chan struct{})}
+	n := &conn{Conn: c, reader: bufio.NewReaderSize(io.MultiReader(rest, c), 4<<10), clock: clock, done: make(chan struct{})}
 	n.heard.Store(int64(clock()))
 	return n
 }

@@ -102,6 +102,15 @@ func TestHostileAnswers(t *testing.T) {
 			header(rw, headerSummary, "1", "Content-Length", "10")
 			_, _ = io.WriteString(rw, "x")
 		}, -1, gateway.CodeBroken},
+		"less than it promised": {func(rw http.ResponseWriter, _ *http.Request) {
+			header(rw, headerLength, "2")
+			outcome(rw, outcomeOK, "1")
+		}, -1, gateway.CodeBroken},
+		"more than it promised": {func(rw http.ResponseWriter, _ *http.Request) {
+			header(rw, headerLength, "3")
+			_, _ = io.WriteString(rw, "xxx")
+			outcome(rw, outcomeOK, "1")
+		}, -1, gateway.CodeBroken},
 		"a summary that is none": {func(rw http.ResponseWriter, _ *http.Request) {
 			header(rw, headerSummary, "many", "Content-Length", "0")
 		}, gateway.PhaseStarted, gateway.CodeBroken},

@@ -18,6 +18,13 @@ const (
 	flushAfter = 500 * time.Millisecond
 )
 
+// Pieces of large writes are between minPiece and frameSize; they grow when one took less than quickPiece, and shrink above slowPiece.
+const (
+	minPiece   = 16 << 10
+	quickPiece = 20 * time.Millisecond
+	slowPiece  = 200 * time.Millisecond
+)
+
 var errEnded = errors.New("the answer has ended")
 
 // output is a gateway.Output over an HTTP/2 response. Its timer writes from another goroutine, so everything is under mu.
@@ -33,7 +40,9 @@ type output struct {
 	begun, sent, ended bool
 	// waiting: the timer is set to flush; until Begin it is set to say 102.
 	waiting bool
-	err     error
+	// piece is how much of a large write goes out at once; 0 before the first.
+	piece int
+	err   error
 }
 
 // start sets the timer; progress says whether somebody waits for a sign of life.
@@ -100,14 +109,31 @@ func (o *output) Write(p []byte) (int, error) {
 			return 0, err
 		}
 		if len(p) >= bufferSize { // too much to copy
-			n, err := o.w.Write(p)
-			o.err = err
-			return n, err
+			return o.writePieces(p)
 		}
 	}
 	o.buffer = append(o.buffer, p...)
 	o.schedule()
 	return len(p), nil
+}
+
+// writePieces writes p in pieces, each a frame of its own. Between the bytes of a frame nothing else of the tunnel comes through, not even
+// the answer to a ping, so pieces that take long make the next ones smaller; large ones spare work on a fast line.
+func (o *output) writePieces(p []byte) (written int, err error) {
+	o.piece = max(o.piece, minPiece)
+	for written < len(p) && o.err == nil {
+		began := time.Now()
+		var n int
+		n, o.err = o.w.Write(p[written:min(written+o.piece, len(p))])
+		written += n
+		switch took := time.Since(began); {
+		case took < quickPiece:
+			o.piece = min(2*o.piece, frameSize)
+		case took > slowPiece:
+			o.piece = max(o.piece/2, minPiece)
+		}
+	}
+	return written, o.err
 }
 
 // Flush sends what the buffer holds.
@@ -150,7 +176,11 @@ func (o *output) send() error {
 				return o.err
 			}
 		}
-		o.head()["Trailer"] = []string{trailerOutcome + ", " + headerSummary}
+		h := o.head()
+		h["Trailer"] = []string{trailerOutcome + ", " + headerSummary}
+		if o.header.Length > 0 {
+			h[headerLength] = []string{strconv.FormatInt(o.header.Length, 10)}
+		}
 		o.w.WriteHeader(http.StatusOK)
 	}
 	if o.w == nil {

@@ -66,6 +66,29 @@ func TestSlowSmallAnswerIsStreamedInTime(t *testing.T) {
 	w.idle()
 }
 
+func TestStreamedAnswerKeepsItsPromisedLength(t *testing.T) {
+	t.Parallel()
+	const size = 3 * bufferSize
+	w := newWorld(t, newAgent(func(_ context.Context, _ *gateway.Task, out gateway.Output) (gateway.Summary, error) {
+		_ = out.Begin(gateway.AnswerHeader{ContentType: "text/csv", Length: size})
+		_, err := out.Write(make([]byte, size))
+		return gateway.Summary{}, err
+	}), nil)
+	w.serve(w.dialer(0))
+	for _, task := range []*gateway.Task{read("x"), write("x")} {
+		answer, err := w.send(task)
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, err := io.ReadAll(answer.Body)
+		if err != nil || len(body) != size || answer.AnswerHeader.Length != size || answer.Length != -1 {
+			t.Errorf("%d bytes came, promised were %d (whole: %d); %v", len(body), answer.AnswerHeader.Length, answer.Length, err)
+		}
+		answer.Body.Close()
+	}
+	w.idle()
+}
+
 // stream writes chunks until it is stopped, and says how many bytes it got rid of.
 func stream(total int, written func(int)) func(context.Context, *gateway.Task, gateway.Output) (gateway.Summary, error) {
 	chunk := bytes.Repeat([]byte("0123456789abcdef"), 2048)

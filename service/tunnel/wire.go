@@ -33,6 +33,9 @@ const (
 	headerRefused  = "Comporta-Refused"
 	headerUpstream = "Comporta-Upstream-Status"
 	headerSummary  = "Comporta-Summary"
+	// headerLength is the length of a streamed answer where it is known. It is not Content-Length, with which net/http would keep the
+	// outcome of a shorter answer from us.
+	headerLength   = "Comporta-Length"
 	trailerOutcome = "Comporta-Outcome"
 	outcomeOK      = "ok"
 )

@@ -1,0 +1,54 @@
+package tunnel
+
+import (
+	"net/http"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// line is a response over a line on which a write takes as long as it is told.
+type line struct {
+	http.ResponseWriter
+	takes  time.Duration
+	pieces []int
+}
+
+func (l *line) Write(p []byte) (int, error) {
+	time.Sleep(l.takes) // in the bubble's time
+	l.pieces = append(l.pieces, len(p))
+	return len(p), nil
+}
+
+func (l *line) Flush() {}
+
+// Frames are large on a fast line, and small again once the line is slow: a ping waits for one frame at most.
+func TestPiecesFollowTheLine(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := &line{}
+		o := &output{w: l, begun: true, sent: true}
+		pieces := func(takes time.Duration, size int) []int {
+			l.takes, l.pieces = takes, nil
+			if n, err := o.Write(make([]byte, size)); n != size || err != nil {
+				t.Fatal(n, err)
+			}
+			return l.pieces
+		}
+		const k = 1 << 10
+		for _, c := range []struct {
+			takes time.Duration
+			size  int
+			want  []int
+		}{
+			{0, 1000 * k, []int{16 * k, 32 * k, 64 * k, 128 * k, 256 * k, 256 * k, 248 * k}},
+			{time.Second, 600 * k, []int{256 * k, 128 * k, 64 * k, 32 * k, 16 * k, 16 * k, 16 * k, 16 * k, 16 * k, 16 * k, 16 * k, 8 * k}},
+			{100 * time.Millisecond, 40 * k, []int{16 * k, 16 * k, 8 * k}},
+			{time.Millisecond, 40 * k, []int{16 * k, 24 * k}},
+		} {
+			if got := pieces(c.takes, c.size); !slices.Equal(got, c.want) {
+				t.Errorf("writes of %s: %v, want %v", c.takes, got, c.want)
+			}
+		}
+	})
+}
