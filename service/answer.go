@@ -3,6 +3,7 @@ package service
 import (
 	"bytes"
 	"context"
+	"errors"
 	"io"
 	"sync/atomic"
 
@@ -48,8 +49,9 @@ func after(err error, body io.Reader) io.Reader {
 }
 
 func broken(err error) error {
-	if e, ok := err.(*gateway.Error); ok {
-		return e
+	var known *gateway.Error
+	if errors.As(err, &known) {
+		return known
 	}
 	return gateway.Wrap(gateway.CodeBroken, err, "The tunnel broke before the answer was complete.")
 }

@@ -54,7 +54,7 @@ func appendField(dst, text []byte) []byte {
 	if !utf8.Valid(text) {
 		text = bytes.ToValidUTF8(text, []byte("\ufffd"))
 	}
-	if len(text) > 0 && bytes.IndexAny(text, "\",\r\n") < 0 && text[0] != ' ' && text[len(text)-1] != ' ' {
+	if len(text) > 0 && !bytes.ContainsAny(text, "\",\r\n") && text[0] != ' ' && text[len(text)-1] != ' ' {
 		return append(dst, text...)
 	}
 	dst = append(dst, '"')

@@ -15,9 +15,6 @@ type verdict struct {
 	discard bool
 }
 
-// guard judges a statement before a database sees it.
-type guard func(text string, readOnly bool) (verdict, error)
-
 // The dialects, as their strings and comments are written.
 var (
 	postgresLexis  = lexis{nested: true}
