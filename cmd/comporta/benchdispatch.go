@@ -7,8 +7,10 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 
 	"comporta/service/credential"
 	"comporta/service/gateway"
@@ -31,7 +33,9 @@ type way struct {
 	// get asks for a path of the backend.
 	get func(ctx context.Context, path string) (*http.Response, error)
 	// between are the processes between client and backend.
-	between      []*exec.Cmd
+	between []*exec.Cmd
+	// onlySmall: there is no large answer this way.
+	onlySmall    bool
 	small, large figures
 }
 
@@ -72,8 +76,11 @@ func (c *benchDispatchCmd) ways(ctx context.Context, r *rig) ([]*way, error) {
 	if err != nil {
 		return nil, err
 	}
-	source, err := r.client.addDataSource(ctx, cluster, &newSource{Name: "backend", Type: gateway.TypeWeb, Details: map[string]string{"url": backend},
-		CredentialType: "Anonymous", Pairs: credential.Anonymous(), Encryption: "NotEncrypted"})
+	source, err := r.addOpenSource(ctx, cluster, gateway.TypeWeb, "url", backend)
+	if err != nil {
+		return nil, err
+	}
+	file, err := r.addOpenSource(ctx, cluster, gateway.TypeFile, "path", r.file())
 	if err != nil {
 		return nil, err
 	}
@@ -83,17 +90,44 @@ func (c *benchDispatchCmd) ways(ctx context.Context, r *rig) ([]*way, error) {
 	return []*way{{name: "straight to the backend", get: r.plainly(backend)},
 		{name: "plain reverse proxy", get: r.plainly(proxy), between: r.list[started-2 : started-1]},
 		{name: "two of them in a row", get: r.plainly(second), between: r.list[started-2 : started]},
-		{name: "dispatch", get: r.dispatch(cluster, source), between: append(between[:1:1], r.list[started:]...)}}, nil
+		{name: "dispatch", get: r.dispatch(cluster, func(path string) string {
+			return fmt.Sprintf(`{"datasourceId":%q,"http":{"method":"GET","path":%q}}`, source, path)
+		}), between: append(between[:1:1], r.list[started:]...)},
+		// As many processes take part as with a plain proxy: the member is proxy and backend in one.
+		{name: "dispatch to a file", get: r.dispatch(cluster, func(string) string {
+			return fmt.Sprintf(`{"datasourceId":%q,"query":{"text":""}}`, file)
+		}), between: append(between[:1:1], r.list[started:]...), onlySmall: true}}, nil
+}
+
+func (r *rig) addOpenSource(ctx context.Context, cluster gateway.ID, kind gateway.DataSourceType, key, place string) (gateway.ID, error) {
+	return r.client.addDataSource(ctx, cluster, &newSource{Name: string(kind), Type: kind, Details: map[string]string{key: place},
+		CredentialType: "Anonymous", Pairs: credential.Anonymous(), Encryption: "NotEncrypted"})
+}
+
+// files is the folder that the members may serve; file is a table in it that is read as smallBody bytes of CSV.
+func (r *rig) files() string { return filepath.Join(r.dir, "files") }
+func (r *rig) file() string  { return filepath.Join(r.files(), "small.csv") }
+
+func (r *rig) writeFile() error {
+	const head, row = "n,text\r\n", "%d,%s\r\n"
+	text := head
+	for n := 10; len(text) < smallBody; n++ {
+		text += fmt.Sprintf(row, n, strings.Repeat("x", min(59, smallBody-len(text)-5)))
+	}
+	if err := os.MkdirAll(r.files(), 0o700); err != nil {
+		return err
+	}
+	return os.WriteFile(r.file(), []byte(text), 0o600)
 }
 
 // dispatch asks through the gateway.
-func (r *rig) dispatch(cluster, source gateway.ID) func(context.Context, string) (*http.Response, error) {
+func (r *rig) dispatch(cluster gateway.ID, body func(path string) string) func(context.Context, string) (*http.Response, error) {
 	return func(ctx context.Context, path string) (*http.Response, error) {
-		body := fmt.Sprintf(`{"datasourceId":%q,"http":{"method":"GET","path":%q}}`, source, path)
-		req, err := r.client.request(ctx, http.MethodPost, clusterPath(cluster)+"/dispatch", json.RawMessage(body))
+		req, err := r.client.request(ctx, http.MethodPost, clusterPath(cluster)+"/dispatch", json.RawMessage(body(path)))
 		if err != nil {
 			return nil, err
 		}
+		req.Header.Set("Accept", "text/csv")
 		return r.client.send(req)
 	}
 }
@@ -112,6 +146,9 @@ func (r *rig) plainly(address string) func(context.Context, string) (*http.Respo
 // cast joins and runs members that have no concurrency limit.
 func (r *rig) cast(ctx context.Context, n int) (gateway.ID, error) {
 	env := []string{"COMPORTA_CLIENT_ID=" + r.client.id, "COMPORTA_CLIENT_SECRET=" + r.client.secret, "COMPORTA_RECOVERY_KEY=" + randomSecret()}
+	if err := r.writeFile(); err != nil {
+		return "", err
+	}
 	var cluster gateway.ID
 	for i := range n {
 		state := filepath.Join(r.dir, fmt.Sprintf("member-%d", i))
@@ -124,7 +161,8 @@ func (r *rig) cast(ctx context.Context, n int) (gateway.ID, error) {
 			return "", err
 		}
 		cluster = gateway.ID(id)
-		if _, err := r.start(ctx, nil, "online", "member", "run", "--state", state, "--log-level", "warn", "--drain-timeout", "1s"); err != nil {
+		if _, err := r.start(ctx, nil, "online", "member", "run", "--state", state, "--log-level", "warn", "--drain-timeout", "1s",
+			"--allow-folder", r.files()); err != nil {
 			return "", err
 		}
 	}
@@ -142,7 +180,7 @@ func (c *benchDispatchCmd) compare(ctx context.Context, p *process, ways []*way)
 			if c.Only != "large" {
 				w.small.add(c.round(ctx, w, c.Workers, "/small", smallBody))
 			}
-			if c.Only != "small" {
+			if c.Only != "small" && !w.onlySmall {
 				w.large.add(c.round(ctx, w, 1, "/large", largeBody))
 			}
 		}
@@ -157,7 +195,7 @@ func (c *benchDispatchCmd) compare(ctx context.Context, p *process, ways []*way)
 	}
 	p.printf("1 KiB answers, %d at once, %d member(s), %d x %.1f s each\n%s\n", c.Workers, c.Members, benchRounds, c.Seconds/benchRounds, smallTable(ways))
 	p.printf("64 MiB answers, one at a time\n%s\n", largeTable(ways))
-	p.printf("CPU is that of the processes between client and backend: the proxies, or service and members. Two proxies have as many hops as a dispatch.\n")
+	p.printf("CPU is that of the processes between client and backend: the proxies, or service and members. Two proxies have as many hops as a dispatch;\na dispatch to a file has as many as one proxy.\n")
 	return nil
 }
 
@@ -198,6 +236,9 @@ func largeTable(ways []*way) string {
 	plain := &ways[1].large
 	var lines [][]string
 	for _, w := range ways {
+		if w.onlySmall {
+			continue
+		}
 		f := &w.large
 		lines = append(lines, []string{w.name, fmt.Sprintf("%.0f", f.perSecond()*largeBody/1e6), ratio(f.perSecond(), plain.perSecond()),
 			fmt.Sprintf("%.1f", f.cpuEach()*1e3), ratio(f.cpuEach(), plain.cpuEach())})

@@ -52,9 +52,8 @@ func newAnswer(task *gateway.Task, out gateway.Output) (*answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := &answer{out: out, enc: enc, maxRows: task.Query.MaxRows, total: totals{affected: -1}}
-	a.buf = make([]byte, 0, writeAt+4<<10)
-	return a, nil
+	// The buffer grows up to writeAt where it must: most answers are small.
+	return &answer{out: out, enc: enc, maxRows: task.Query.MaxRows, total: totals{affected: -1}, buf: make([]byte, 0, 2<<10)}, nil
 }
 
 // columns says what the rows look like. It comes before the first row.

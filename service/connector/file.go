@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"comporta/service/gateway"
@@ -170,7 +171,7 @@ func (s *files) read(ctx context.Context, path string, a *answer) error {
 	defer stop()
 	switch extension := strings.ToLower(filepath.Ext(path)); extension {
 	case ".csv":
-		return readCSV(ctx, f, a)
+		return withoutBOM(f, func(r io.Reader) error { return readCSV(ctx, r, a) })
 	case ".json", ".ndjson", ".jsonl":
 		return readJSONFile(ctx, f, extension == ".json", a)
 	default:
@@ -178,11 +179,17 @@ func (s *files) read(ctx context.Context, path string, a *answer) error {
 	}
 }
 
-// withoutBOM passes over a byte order mark.
-func withoutBOM(r io.Reader) *bufio.Reader {
-	b := bufio.NewReaderSize(r, 64<<10)
-	if start, err := b.Peek(3); err == nil && slices.Equal(start, []byte{0xef, 0xbb, 0xbf}) {
-		_, _ = b.Discard(3)
+// fileReaders hold the buffers of files that are being read.
+var fileReaders = sync.Pool{New: func() any { return bufio.NewReaderSize(nil, 64<<10) }}
+
+// withoutBOM reads a file through a buffer that others use after it, and passes over a byte order mark.
+func withoutBOM(f io.Reader, read func(io.Reader) error) error {
+	r := fileReaders.Get().(*bufio.Reader)
+	defer fileReaders.Put(r)
+	defer r.Reset(nil)
+	r.Reset(f)
+	if start, err := r.Peek(3); err == nil && slices.Equal(start, []byte{0xef, 0xbb, 0xbf}) {
+		_, _ = r.Discard(3)
 	}
-	return b
+	return read(r)
 }

@@ -11,7 +11,7 @@ import (
 
 // readCSV answers the rows of a CSV file (RFC 4180, UTF-8, first line names the columns). All values are text; CSV says no more.
 func readCSV(ctx context.Context, r io.Reader, a *answer) error {
-	bounded := &rowBound{r: withoutBOM(r), left: maxRow}
+	bounded := &rowBound{r: r, left: maxRow}
 	rows := csv.NewReader(bounded)
 	rows.ReuseRecord = true
 	head, err := rows.Read()

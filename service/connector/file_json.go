@@ -18,7 +18,7 @@ const maxJSONColumns = 2000
 // of the columns, which an answer begins with, then for the rows. What is missing in an object is null.
 func readJSONFile(ctx context.Context, f io.ReadSeeker, array bool, a *answer) error {
 	shape := &jsonShape{at: map[string]int{}}
-	if err := eachObject(ctx, f, array, shape.learn); err != nil {
+	if err := withoutBOM(f, func(r io.Reader) error { return eachObject(ctx, r, array, shape.learn) }); err != nil {
 		return err
 	}
 	if _, err := f.Seek(0, io.SeekStart); err != nil {
@@ -26,7 +26,7 @@ func readJSONFile(ctx context.Context, f io.ReadSeeker, array bool, a *answer) e
 	}
 	a.columns(shape.columns())
 	cells := make([]cell, len(shape.names))
-	return eachObject(ctx, f, array, func(row []byte) error {
+	visit := func(row []byte) error {
 		clear(cells)
 		err := eachField(row, func(name string, value json.RawMessage) error {
 			if i, ok := shape.at[name]; ok { // a file that changed meanwhile may have more
@@ -35,12 +35,13 @@ func readJSONFile(ctx context.Context, f io.ReadSeeker, array bool, a *answer) e
 			return nil
 		})
 		return errors.Join(err, a.row(cells))
-	})
+	}
+	return withoutBOM(f, func(r io.Reader) error { return eachObject(ctx, r, array, visit) })
 }
 
 // eachObject calls visit with the text of every object.
 func eachObject(ctx context.Context, r io.Reader, array bool, visit func([]byte) error) error {
-	bounded := &rowBound{r: withoutBOM(r), left: maxRow}
+	bounded := &rowBound{r: r, left: maxRow}
 	d := json.NewDecoder(bounded)
 	if array {
 		if t, err := d.Token(); err != nil || t != json.Delim('[') {
