@@ -17,7 +17,11 @@ import (
 )
 
 // sqliteDialect is a SQLite file under a folder that the member's configuration allows.
-type sqliteDialect struct{ path string }
+type sqliteDialect struct {
+	path string
+	// readOnly: the file was opened for reading.
+	readOnly bool
+}
 
 func openSQLite(d *gateway.TaskSource, readOnly bool, folders []string) (source, error) {
 	place, err := gateway.ParsePlace(d.Type, d.ConnectionDetails)
@@ -28,7 +32,7 @@ func openSQLite(d *gateway.TaskSource, readOnly bool, folders []string) (source,
 	if err != nil {
 		return nil, err
 	}
-	return newDatabase(&sqliteConnector{dsn: sqliteDSN(path, readOnly)}, &sqliteDialect{path: place.Path}), nil
+	return newDatabase(&sqliteConnector{dsn: sqliteDSN(path, readOnly)}, &sqliteDialect{path: place.Path, readOnly: readOnly}), nil
 }
 
 // sqliteDSN opens an existing file, for reading only if that is all that is wanted.
@@ -356,6 +360,10 @@ func (s *sqliteDialect) failure(err error) error {
 	case sqlite3.ErrTooBig:
 		e = rowTooLarge()
 	case sqlite3.ErrReadonly:
+		if !s.readOnly {
+			e = gateway.Errorf(gateway.CodeDataSourceAccess, "The member may not write to the file %q, or to the folder it is in: %s", s.path, refused.Error())
+			break
+		}
 		e = writes("the database says: " + refused.Error())
 	case sqlite3.ErrAuth:
 		e = gateway.Errorf(gateway.CodeNotAllowedHere, "The statement does something that this member does not allow: %s.", refused.Error())
