@@ -11,7 +11,8 @@ import (
 const maxNonces = 100_000
 
 // nonces remembers the tokens used within their lifetime, so that none is used twice. Only nonces of verified tokens get in, so a
-// stranger cannot fill it. It has two halves; the older is dropped when the younger is old enough for all its tokens to have expired.
+// stranger cannot fill it. It has two halves; the older is dropped when the younger is old enough for all its tokens to have expired. That
+// is a matter of the wall clock, which tokens are judged by: while it is set back, they become valid once more and are kept for longer.
 type nonces struct {
 	mu       sync.Mutex
 	young    map[string]struct{}
@@ -23,8 +24,10 @@ type nonces struct {
 func (n *nonces) use(member gateway.ID, nonce string, now time.Time) (fresh, room bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
+	now = now.Round(0)
 	keep := tokenLifetime + tokenLeeway
-	if n.young == nil || !now.Before(n.rotateAt) || n.rotateAt.Sub(now) > keep { // the last: the clock stepped back
+	stepped := n.rotateAt.Sub(now) > keep
+	if n.young == nil || !now.Before(n.rotateAt) || stepped && len(n.young) >= maxNonces { // the last: better than to let nobody in for a year
 		n.old, n.young, n.rotateAt = n.young, make(map[string]struct{}), now.Add(keep)
 	}
 	key := string(member) + nonce
