@@ -204,7 +204,11 @@ func (c *runMemberCmd) member(state *member.State, log *slog.Logger) (*member.Me
 	if err != nil {
 		return nil, err
 	}
-	return member.New(member.Config{State: state, TLS: tls, ConfigFile: c.Config, AllowFolders: folders, Tunnels: c.Tunnels,
+	epoch, err := member.NextEpoch(c.State, time.Now())
+	if err != nil {
+		log.Warn("the number of this start cannot be kept; should the clock be set back, the next start may wait for the tunnels of this one to be given up", "error", err)
+	}
+	return member.New(member.Config{State: state, TLS: tls, ConfigFile: c.Config, AllowFolders: folders, Tunnels: c.Tunnels, Epoch: epoch,
 		Version: version, Machine: machineName(), Now: time.Now, Jitter: mathrand.Float64, Log: log})
 }
 

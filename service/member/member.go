@@ -1,6 +1,7 @@
 package member
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -33,6 +34,8 @@ type Config struct {
 	Tunnels int
 	// Version and Machine are shown to administrators.
 	Version, Machine string
+	// Epoch numbers this start of the member, higher than those before (NextEpoch); 0 means the time in nanoseconds.
+	Epoch int64
 	// Probe reads the machine's load; nil is the real one.
 	Probe LoadProbe
 	Now   func() time.Time
@@ -85,7 +88,7 @@ func New(cfg Config) (*Member, error) {
 	a.load = newSampler(cfg.Probe, cfg.Now, func() time.Duration { return a.limits().Window })
 	m.agent = &agent{member: m, admission: a, vault: newVault(cfg.State.ClusterKey),
 		connectors: connector.New(connector.Config{AllowFolders: cfg.AllowFolders, Log: cfg.Log, Now: cfg.Now})}
-	epoch := cfg.Now().UnixNano()
+	epoch := cmp.Or(cfg.Epoch, cfg.Now().UnixNano())
 	for slot := range cfg.Tunnels {
 		m.loops = append(m.loops, newLoop(m, slot, epoch))
 	}
