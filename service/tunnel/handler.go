@@ -92,7 +92,7 @@ func (h *handler) task(w http.ResponseWriter, req *http.Request) {
 	}
 	ctx, cancel := bounded(req.Context(), &task)
 	defer cancel()
-	h.run(ctx, &task, &output{w: w}, req.Header.Get(headerReadOnly) != "")
+	h.run(ctx, &task, &output{w: w, clock: h.tunnel.conn.clock}, req.Header.Get(headerReadOnly) != "")
 }
 
 // bounded is a context that ends with the task's time.

@@ -172,7 +172,7 @@ func (s *laneServer) run(t *laneTask) {
 		return
 	}
 	if t.bound(task) {
-		s.handler.run(t.ctx, task, &output{lane: t}, true)
+		s.handler.run(t.ctx, task, &output{lane: t, clock: s.handler.tunnel.conn.clock}, true)
 	}
 }
 

@@ -33,6 +33,7 @@ type output struct {
 	// w is nil while lane has the answer; lane is nil for a request that came on a stream of its own.
 	w      http.ResponseWriter
 	lane   *laneTask
+	clock  func() time.Duration
 	header gateway.AnswerHeader
 	buffer []byte
 	timer  *time.Timer
@@ -122,11 +123,11 @@ func (o *output) Write(p []byte) (int, error) {
 func (o *output) writePieces(p []byte) (written int, err error) {
 	o.piece = max(o.piece, minPiece)
 	for written < len(p) && o.err == nil {
-		began := time.Now()
+		began := o.clock()
 		var n int
 		n, o.err = o.w.Write(p[written:min(written+o.piece, len(p))])
 		written += n
-		switch took := time.Since(began); {
+		switch took := o.clock() - began; {
 		case took < quickPiece:
 			o.piece = min(2*o.piece, frameSize)
 		case took > slowPiece:

@@ -27,7 +27,8 @@ func (l *line) Flush() {}
 func TestPiecesFollowTheLine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := &line{}
-		o := &output{w: l, begun: true, sent: true}
+		started := time.Now()
+		o := &output{w: l, clock: func() time.Duration { return time.Since(started) }, begun: true, sent: true}
 		pieces := func(takes time.Duration, size int) []int {
 			l.takes, l.pieces = takes, nil
 			if n, err := o.Write(make([]byte, size)); n != size || err != nil {
