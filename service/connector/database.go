@@ -153,10 +153,18 @@ type driverQuery struct {
 // run runs the statement in a transaction of its own. Only a committed transaction gives nil; one that only reads is rolled back, so that
 // nothing stays of what a database lets slip through. discard says that the connection is not to be used again.
 func (q *driverQuery) run(ctx context.Context, conn driver.Conn, a *answer) (discard bool, err error) {
-	stop := context.AfterFunc(ctx, func() { q.dialect.kill(conn) })
+	killed := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		defer close(killed)
+		q.dialect.kill(conn)
+	})
 	defer func() {
-		// The driver may have seen the end of ctx, closed the connection and come back before AfterFunc's turn came.
-		if stop() && ctx.Err() != nil {
+		// The driver may have seen the end of ctx, closed the connection and come back before AfterFunc's turn came. Nothing is begun once this
+		// has returned: the dialect may be closed then.
+		switch stopped := stop(); {
+		case !stopped:
+			<-killed
+		case ctx.Err() != nil:
 			q.dialect.kill(conn)
 		}
 	}()
