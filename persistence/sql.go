@@ -95,6 +95,9 @@ func (s *SQL) ready(ctx context.Context) error {
 		return err
 	}
 	s.schema = version
+	if err := s.goOn(ctx); err != nil {
+		return err
+	}
 	return s.Ping(ctx)
 }
 

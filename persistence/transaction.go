@@ -123,5 +123,17 @@ func (s *SQL) next() time.Time {
 	return now
 }
 
+// goOn makes next go on from the last entry of the audit log, which a service before this one may have written under another clock.
+func (s *SQL) goOn(ctx context.Context) error {
+	var last sql.NullInt64
+	if err := s.write.QueryRowContext(ctx, "SELECT MAX(at) FROM audit").Scan(&last); err != nil {
+		return err
+	}
+	if last.Valid {
+		s.latest = time.UnixMicro(last.Int64).UTC()
+	}
+	return nil
+}
+
 // Now is the transaction's one moment, in UTC with microseconds.
 func (r *reader) Now() time.Time { return r.now }

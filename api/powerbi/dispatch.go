@@ -7,7 +7,6 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/labstack/echo/v4"
@@ -28,18 +27,8 @@ const (
 	trailerError     = "X-Gateway-Error"
 )
 
-const (
-	// copyBuffer is how much of a long answer is in hand at once, shortBuffer how much of one that is known to be no longer.
-	copyBuffer  = 256 << 10
-	shortBuffer = 32 << 10
-	// passesThrough is from what size on a write does not wait in the HTTP server's buffers (4 KiB each).
-	passesThrough = 8 << 10
-)
-
-var (
-	copyBuffers  = sync.Pool{New: func() any { b := make([]byte, copyBuffer); return &b }}
-	shortBuffers = sync.Pool{New: func() any { b := make([]byte, shortBuffer); return &b }}
-)
+// passesThrough is from what size on a write does not wait in the HTTP server's buffers (4 KiB each).
+const passesThrough = 8 << 10
 
 // DispatchRequest is a request to a data source: query for databases and files, http for web kinds.
 type DispatchRequest struct {
@@ -87,7 +76,7 @@ func (r *DispatchRequest) request(cluster gateway.ID, format gateway.Format) (se
 // Dispatch routes a request to a member and streams the answer back.
 //
 //	@Summary		Send a request to a data source
-//	@Description	Accept chooses application/json (columns with types, then rows), application/x-ndjson (an object per row) or text/csv. X-Gateway-Member-Id, -Member-Name and -Attempts say who served it. An answer that breaks after its first byte is left unfinished and carries the trailer X-Gateway-Error. Web kinds answer with the status and body of the web server.
+//	@Description	Accept chooses application/json (columns with types, then rows), application/x-ndjson (an object per row) or text/csv. X-Gateway-Member-Id, -Member-Name and -Attempts say who served it. An answer that breaks after its first byte is left unfinished and carries the trailer X-Gateway-Error, or is cut short of its Content-Length. Web kinds answer with the status and body of the web server.
 //	@Tags			dispatch
 //	@Accept			json
 //	@Produce		json,application/x-ndjson,text/csv
@@ -168,19 +157,15 @@ func header(h http.Header, r *service.Response) {
 // copyBody copies with one buffer and hands everything on at once: what is large goes by itself, what is small is pushed, unless it
 // completes the answer, whose end follows at once.
 func copyBody(w *echo.Response, r *service.Response) error {
-	buffers := &copyBuffers
-	if r.Length >= 0 && r.Length <= shortBuffer {
-		buffers = &shortBuffers
-	}
-	buffer := buffers.Get().(*[]byte)
-	defer buffers.Put(buffer)
+	buffer := gateway.TakeBuffer()
+	defer buffer.Release()
 	for {
-		n, err := r.Body.Read(*buffer)
-		if n > 0 {
-			if _, e := w.Write((*buffer)[:n]); e != nil {
+		part, err := buffer.Read(r.Body)
+		if len(part) > 0 {
+			if _, e := w.Write(part); e != nil {
 				return gateway.Wrap(gateway.CodeClientGone, e, "The caller went away.")
 			}
-			if n < passesThrough && err == nil && w.Size != r.Length {
+			if len(part) < passesThrough && err == nil && w.Size != r.Length {
 				w.Flush()
 			}
 		}

@@ -13,7 +13,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"comporta/service/gateway"
@@ -126,13 +125,15 @@ func (w *web) run(ctx context.Context, task *gateway.Task, out gateway.Output) (
 	}
 	defer answer.Body.Close()
 	header := gateway.AnswerHeader{ContentType: answer.Header.Get("Content-Type"), UpstreamStatus: answer.StatusCode}
-	if task.HTTP.Method != http.MethodHead { // its length is that of a body that does not come
+	// A length without a body is that of an answer to another request; over HTTP/2 reading such a body fails.
+	bodiless := task.HTTP.Method == http.MethodHead || answer.StatusCode == http.StatusNoContent || answer.StatusCode == http.StatusNotModified
+	if !bodiless {
 		header.Length = max(answer.ContentLength, 0)
 	}
-	if err := out.Begin(header); err != nil {
+	if err := out.Begin(header); err != nil || bodiless {
 		return gateway.Summary{}, brokenOutput(err)
 	}
-	return gateway.Summary{}, w.stream(answer.Body, header.Length, out)
+	return gateway.Summary{}, w.stream(answer.Body, out)
 }
 
 var readMethods = []string{http.MethodGet, http.MethodHead, http.MethodOptions}
@@ -234,29 +235,14 @@ func validHeaderValue(value string) bool {
 	return !strings.ContainsFunc(value, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f })
 }
 
-// Buffers of answers on their way: for those known to be short, and for all others.
-const (
-	shortAnswer = 16 << 10
-	webBuffer   = 256 << 10
-)
-
-var (
-	shortBuffers = sync.Pool{New: func() any { b := make([]byte, shortAnswer); return &b }}
-	webBuffers   = sync.Pool{New: func() any { b := make([]byte, webBuffer); return &b }}
-)
-
-// stream copies the body as it comes; length is 0 where it is not known. The output decides when it goes out.
-func (w *web) stream(body io.Reader, length int64, out gateway.Output) error {
-	buffers := &webBuffers
-	if length > 0 && length <= shortAnswer {
-		buffers = &shortBuffers
-	}
-	buffer := buffers.Get().(*[]byte)
-	defer buffers.Put(buffer)
+// stream copies the body as it comes. The output decides when it goes out.
+func (w *web) stream(body io.Reader, out gateway.Output) error {
+	buffer := gateway.TakeBuffer()
+	defer buffer.Release()
 	for {
-		n, err := body.Read(*buffer)
-		if n > 0 {
-			if _, err := out.Write((*buffer)[:n]); err != nil {
+		part, err := buffer.Read(body)
+		if len(part) > 0 {
+			if _, err := out.Write(part); err != nil {
 				return brokenOutput(err)
 			}
 		}

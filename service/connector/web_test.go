@@ -88,26 +88,37 @@ func TestWeb(t *testing.T) {
 	}
 }
 
-// What the server promises about the length is promised on, and nothing else: not what it leaves open, nor the length that a HEAD names.
+// What the server promises about the length is promised on, and nothing else: not what it leaves open, nor the length of an answer that does
+// not come, as HEAD and 304 name it.
 func TestWebPromisesTheLengthThatItWasPromised(t *testing.T) {
 	t.Parallel()
-	here := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path == "/known" {
-			w.Header().Set("Content-Length", "5")
-		} else {
+	handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/open" {
 			w.(http.Flusher).Flush()
+		} else {
+			w.Header().Set("Content-Length", "5")
+		}
+		if r.URL.Path == "/same" {
+			w.WriteHeader(http.StatusNotModified)
+			return
 		}
 		_, _ = w.Write([]byte("12345"))
-	}))
-	defer here.Close()
-	r := webRig(t, gateway.TypeWeb, here.URL, nil)
+	})
+	one, two := httptest.NewServer(handler), httptest.NewUnstartedServer(handler)
+	defer one.Close()
+	two.EnableHTTP2 = true
+	two.StartTLS()
+	defer two.Close()
 	for _, c := range []struct {
 		method, path string
 		want         int64
-	}{{"GET", "/known", 5}, {"GET", "/open", 0}, {"HEAD", "/known", 0}} {
-		out, err := r.call(t.Context(), true, gateway.HTTPCall{Method: c.method, Path: c.path})
-		if err != nil || out.header.Length != c.want {
-			t.Errorf("%s %s promises %d bytes, want %d; %v", c.method, c.path, out.header.Length, c.want, err)
+		text         string
+	}{{"GET", "/known", 5, "12345"}, {"GET", "/open", 0, "12345"}, {"HEAD", "/known", 0, ""}, {"GET", "/same", 0, ""}} {
+		for _, here := range []*httptest.Server{one, two} {
+			out, err := webRig(t, gateway.TypeWeb, here.URL, nil).call(t.Context(), true, gateway.HTTPCall{Method: c.method, Path: c.path})
+			if err != nil || out.header.Length != c.want || out.text() != c.text {
+				t.Errorf("%s %s%s promises %d bytes and gives %q, want %d and %q; %v", c.method, here.URL, c.path, out.header.Length, out.text(), c.want, c.text, err)
+			}
 		}
 	}
 }

@@ -119,10 +119,11 @@ func (o *output) Write(p []byte) (int, error) {
 }
 
 // writePieces writes p in pieces, each a frame of its own. Between the bytes of a frame nothing else of the tunnel comes through, not even
-// the answer to a ping, so pieces that take long make the next ones smaller; large ones spare work on a fast line.
+// the answer to a ping, so pieces that take long make the next ones smaller; large ones spare work on a fast line. A rest waits in the
+// buffer: net/http would keep it in its own, if it is small, and nobody would send it while the data source is silent.
 func (o *output) writePieces(p []byte) (written int, err error) {
 	o.piece = max(o.piece, minPiece)
-	for written < len(p) && o.err == nil {
+	for len(p)-written >= minPiece && o.err == nil {
 		began := o.clock()
 		var n int
 		n, o.err = o.w.Write(p[written:min(written+o.piece, len(p))])
@@ -133,6 +134,11 @@ func (o *output) writePieces(p []byte) (written int, err error) {
 		case took > slowPiece:
 			o.piece = max(o.piece/2, minPiece)
 		}
+	}
+	if o.err == nil && written < len(p) {
+		o.buffer = append(o.buffer, p[written:]...)
+		o.schedule()
+		written = len(p)
 	}
 	return written, o.err
 }

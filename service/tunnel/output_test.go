@@ -29,10 +29,16 @@ func TestPiecesFollowTheLine(t *testing.T) {
 		l := &line{}
 		started := time.Now()
 		o := &output{w: l, clock: func() time.Duration { return time.Since(started) }, begun: true, sent: true}
+		o.start(false)
+		defer o.stop()
 		pieces := func(takes time.Duration, size int) []int {
 			l.takes, l.pieces = takes, nil
 			if n, err := o.Write(make([]byte, size)); n != size || err != nil {
 				t.Fatal(n, err)
+			}
+			o.timer.Stop()
+			if err := o.Flush(); err != nil { // the rest
+				t.Fatal(err)
 			}
 			return l.pieces
 		}

@@ -66,6 +66,33 @@ func TestSlowSmallAnswerIsStreamedInTime(t *testing.T) {
 	w.idle()
 }
 
+// No part of a large write stays behind while the data source is silent, whatever its size.
+func TestRestOfALargeWriteIsSentInTime(t *testing.T) {
+	t.Parallel()
+	for _, size := range []int{bufferSize + 1, 3*minPiece + 100, 7*minPiece + 1, 1<<20 + 4096} {
+		release := make(chan struct{})
+		w := newWorld(t, newAgent(func(_ context.Context, _ *gateway.Task, out gateway.Output) (gateway.Summary, error) {
+			_ = out.Begin(gateway.AnswerHeader{ContentType: "text/csv"})
+			_, err := out.Write(make([]byte, size))
+			<-release
+			return gateway.Summary{}, err
+		}), nil)
+		w.serve(w.dialer(0))
+		task := read("x")
+		task.TimeoutMillis = 10_000
+		answer, err := w.send(task)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n, err := io.ReadFull(answer.Body, make([]byte, size)); err != nil {
+			t.Errorf("%d bytes of %d came: %v", n, size, err)
+		}
+		close(release)
+		answer.Body.Close()
+		w.idle()
+	}
+}
+
 func TestStreamedAnswerKeepsItsPromisedLength(t *testing.T) {
 	t.Parallel()
 	const size = 3 * bufferSize
