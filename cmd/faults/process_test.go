@@ -3,6 +3,7 @@
 package faults
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"os/exec"
@@ -10,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"syscall"
+	"testing"
 	"time"
 )
 
@@ -21,6 +23,26 @@ type process struct {
 
 	mu   sync.Mutex
 	text []byte
+}
+
+// alarms finds what no process of the product may ever say: the words of the race detector and of a crash.
+var alarms = regexp.MustCompile("(?m)WARNING: DATA RACE|^panic: .*|^fatal error: .*")
+
+// raised are the alarms of all processes so far.
+var raised struct {
+	sync.Mutex
+	list []string
+}
+
+// noAlarms fails the test, when it and all parts of it have ended, if a process of the product raised an alarm.
+func noAlarms(t *testing.T) {
+	t.Cleanup(func() {
+		raised.Lock()
+		defer raised.Unlock()
+		for _, alarm := range raised.list {
+			t.Errorf("a process of the product says: %s", alarm)
+		}
+	})
 }
 
 // maxOutput is how much of what a process prints is kept: its last words.
@@ -71,10 +93,26 @@ func cleanEnv() (env []string) {
 func (p *process) Write(text []byte) (int, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.listen(text)
 	if p.text = append(p.text, text...); len(p.text) > maxOutput {
 		p.text = append(p.text[:0], p.text[len(p.text)-maxOutput/2:]...)
 	}
 	return len(text), nil
+}
+
+// listen raises an alarm for what has arrived, together with the line that it may continue.
+func (p *process) listen(text []byte) {
+	line := p.text[bytes.LastIndexByte(p.text, '\n')+1:]
+	if len(line) > 1000 {
+		line = nil
+	}
+	found := alarms.Find(append(bytes.Clone(line), text...))
+	if found == nil || alarms.Match(line) {
+		return
+	}
+	raised.Lock()
+	defer raised.Unlock()
+	raised.list = append(raised.list, fmt.Sprintf("%s\n%s", found, text))
 }
 
 // said is what the process has printed so far.

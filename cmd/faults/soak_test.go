@@ -25,6 +25,7 @@ func TestSoak(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	noAlarms(t)
 	seed := rand.Uint64()
 	if given := os.Getenv("COMPORTA_SOAK_SEED"); given != "" {
 		if seed, err = strconv.ParseUint(given, 10, 64); err != nil {

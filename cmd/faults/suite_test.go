@@ -100,9 +100,12 @@ func TestFaults(t *testing.T) {
 		t.Skip("the fault suite wants the machine for itself for some minutes: make faults")
 	}
 	db, network, reason := ground(t)
+	noAlarms(t)
+	ran := false
 	for i := range faults {
 		f := &faults[i]
 		t.Run(f.name, func(t *testing.T) {
+			ran = true // rows run at once, but begin one after the other
 			t.Parallel()
 			if f.network && network == nil {
 				absent(t, "netns", reason)
@@ -123,6 +126,9 @@ func TestFaults(t *testing.T) {
 				})
 			}
 		})
+	}
+	if !ran {
+		t.Error("no fault has this name")
 	}
 }
 
