@@ -179,8 +179,8 @@ func (d *Dispatcher) run(ctx context.Context, state *gateway.ClusterState, task 
 func (d *Dispatcher) respond(ctx context.Context, cancel context.CancelFunc, m *gateway.Member, a *gateway.Answer, record *gateway.DispatchRecord) *Response {
 	body := &body{dispatcher: d, ctx: ctx, cancel: cancel, inner: a.Body, answer: a, record: *record}
 	length := a.Length
-	if length < 0 && a.AnswerHeader.Length > 0 {
-		length = a.AnswerHeader.Length
+	if length < 0 && a.PromisedLength > 0 {
+		length = a.PromisedLength
 	}
 	return &Response{AnswerHeader: a.AnswerHeader, MemberID: m.ID, MemberName: m.Name, Attempts: record.Attempts, Length: length, Body: body, Summary: a.Summary}
 }

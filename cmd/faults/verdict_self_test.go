@@ -58,3 +58,24 @@ func TestAWrongAnswerIsSeen(t *testing.T) {
 		}
 	}
 }
+
+// An alarm is heard also when it arrives in parts, once, and not in the middle of a line.
+func TestAlarmsAreHeard(t *testing.T) {
+	for text, want := range map[string]int{
+		"all is well\n|panic: no\n":          1,
+		"WARNING: DA|TA RACE\n|Read at\n":    1,
+		"fatal |error: all goroutines|\nx\n": 1,
+		"level=ERROR msg=|panic: handled\n":  0,
+		"":                                   0,
+	} {
+		before := len(raised.list)
+		p := &process{}
+		for _, part := range strings.Split(text, "|") {
+			_, _ = p.Write([]byte(part))
+		}
+		if got := len(raised.list) - before; got != want {
+			t.Errorf("%q raises %d alarms, want %d", text, got, want)
+		}
+		raised.list = raised.list[:before]
+	}
+}

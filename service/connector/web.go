@@ -128,7 +128,7 @@ func (w *web) run(ctx context.Context, task *gateway.Task, out gateway.Output) (
 	// A length without a body is that of an answer to another request; over HTTP/2 reading such a body fails.
 	bodiless := task.HTTP.Method == http.MethodHead || answer.StatusCode == http.StatusNoContent || answer.StatusCode == http.StatusNotModified
 	if !bodiless {
-		header.Length = max(answer.ContentLength, 0)
+		header.PromisedLength = max(answer.ContentLength, 0)
 	}
 	if err := out.Begin(header); err != nil || bodiless {
 		return gateway.Summary{}, brokenOutput(err)

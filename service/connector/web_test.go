@@ -116,8 +116,8 @@ func TestWebPromisesTheLengthThatItWasPromised(t *testing.T) {
 	}{{"GET", "/known", 5, "12345"}, {"GET", "/open", 0, "12345"}, {"HEAD", "/known", 0, ""}, {"GET", "/same", 0, ""}} {
 		for _, here := range []*httptest.Server{one, two} {
 			out, err := webRig(t, gateway.TypeWeb, here.URL, nil).call(t.Context(), true, gateway.HTTPCall{Method: c.method, Path: c.path})
-			if err != nil || out.header.Length != c.want || out.text() != c.text {
-				t.Errorf("%s %s%s promises %d bytes and gives %q, want %d and %q; %v", c.method, here.URL, c.path, out.header.Length, out.text(), c.want, c.text, err)
+			if err != nil || out.header.PromisedLength != c.want || out.text() != c.text {
+				t.Errorf("%s %s%s promises %d bytes and gives %q, want %d and %q; %v", c.method, here.URL, c.path, out.header.PromisedLength, out.text(), c.want, c.text, err)
 			}
 		}
 	}

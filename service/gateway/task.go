@@ -66,8 +66,8 @@ type AnswerHeader struct {
 	ContentType string
 	// UpstreamStatus is the HTTP status that a web data source answered with; 0 for all others.
 	UpstreamStatus int
-	// Length is how many bytes follow, where a web data source promised it; 0 where it did not. An answer of another length is broken.
-	Length int64
+	// PromisedLength is how many bytes follow, where a web data source said so; 0 where it did not. An answer of another length is broken.
+	PromisedLength int64
 }
 
 // Summary is known after the last byte of an answer.

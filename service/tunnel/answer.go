@@ -65,7 +65,7 @@ func (a *attempt) answer(resp *http.Response) (*gateway.Answer, *gateway.Attempt
 	length := promisedLength(resp.Header)
 	b := &answerBody{attempt: a, resp: resp, promised: length > 0, left: length}
 	answer := &gateway.Answer{
-		AnswerHeader: gateway.AnswerHeader{ContentType: clip(resp.Header.Get("Content-Type"), maxTypeBytes), UpstreamStatus: upstreamStatus(resp.Header), Length: length},
+		AnswerHeader: gateway.AnswerHeader{ContentType: clip(resp.Header.Get("Content-Type"), maxTypeBytes), UpstreamStatus: upstreamStatus(resp.Header), PromisedLength: length},
 		Body:         b,
 		Length:       -1,
 		Summary:      func() gateway.Summary { return b.summary },

@@ -185,8 +185,8 @@ func (o *output) send() error {
 		}
 		h := o.head()
 		h["Trailer"] = []string{trailerOutcome + ", " + headerSummary}
-		if o.header.Length > 0 {
-			h[headerLength] = []string{strconv.FormatInt(o.header.Length, 10)}
+		if o.header.PromisedLength > 0 {
+			h[headerLength] = []string{strconv.FormatInt(o.header.PromisedLength, 10)}
 		}
 		o.w.WriteHeader(http.StatusOK)
 	}

@@ -70,9 +70,11 @@ func TestSlowSmallAnswerIsStreamedInTime(t *testing.T) {
 func TestRestOfALargeWriteIsSentInTime(t *testing.T) {
 	t.Parallel()
 	for _, size := range []int{bufferSize + 1, 3*minPiece + 100, 7*minPiece + 1, 1<<20 + 4096} {
-		release := make(chan struct{})
+		begun, release := make(chan struct{}), make(chan struct{})
 		w := newWorld(t, newAgent(func(_ context.Context, _ *gateway.Task, out gateway.Output) (gateway.Summary, error) {
 			_ = out.Begin(gateway.AnswerHeader{ContentType: "text/csv"})
+			_, _ = out.Write([]byte{0})
+			<-begun // the first byte came by the timer, which is not set any more
 			_, err := out.Write(make([]byte, size))
 			<-release
 			return gateway.Summary{}, err
@@ -83,6 +85,11 @@ func TestRestOfALargeWriteIsSentInTime(t *testing.T) {
 		answer, err := w.send(task)
 		if err != nil {
 			t.Fatal(err)
+		}
+		_, err = io.ReadFull(answer.Body, make([]byte, 1))
+		close(begun)
+		if err != nil {
+			t.Error(err)
 		}
 		if n, err := io.ReadFull(answer.Body, make([]byte, size)); err != nil {
 			t.Errorf("%d bytes of %d came: %v", n, size, err)
@@ -97,7 +104,7 @@ func TestStreamedAnswerKeepsItsPromisedLength(t *testing.T) {
 	t.Parallel()
 	const size = 3 * bufferSize
 	w := newWorld(t, newAgent(func(_ context.Context, _ *gateway.Task, out gateway.Output) (gateway.Summary, error) {
-		_ = out.Begin(gateway.AnswerHeader{ContentType: "text/csv", Length: size})
+		_ = out.Begin(gateway.AnswerHeader{ContentType: "text/csv", PromisedLength: size})
 		_, err := out.Write(make([]byte, size))
 		return gateway.Summary{}, err
 	}), nil)
@@ -108,8 +115,8 @@ func TestStreamedAnswerKeepsItsPromisedLength(t *testing.T) {
 			t.Fatal(err)
 		}
 		body, err := io.ReadAll(answer.Body)
-		if err != nil || len(body) != size || answer.AnswerHeader.Length != size || answer.Length != -1 {
-			t.Errorf("%d bytes came, promised were %d (whole: %d); %v", len(body), answer.AnswerHeader.Length, answer.Length, err)
+		if err != nil || len(body) != size || answer.PromisedLength != size || answer.Length != -1 {
+			t.Errorf("%d bytes came, promised were %d (whole: %d); %v", len(body), answer.PromisedLength, answer.Length, err)
 		}
 		answer.Body.Close()
 	}
