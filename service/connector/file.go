@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	"comporta/service/gateway"
 )
@@ -41,41 +40,14 @@ func openFiles(d *gateway.TaskSource, folders []string) (source, error) {
 	return s, err
 }
 
-// allowedFolder is allowedFile for a folder; an allowed folder itself is one too.
-func allowedFolder(path string, folders []string) (string, error) {
-	refused := gateway.Errorf(gateway.CodeNotAllowedHere, "The folder %q is not one that this member allows, nor under one; its machine says which with comporta member run --allow-folder.", path)
-	if !filepath.IsAbs(path) {
-		return "", refused
-	}
-	real, err := filepath.EvalSymlinks(filepath.Clean(path))
-	if err != nil {
-		return "", refused
-	}
-	for _, folder := range folders {
-		folder, err := filepath.EvalSymlinks(folder)
-		if err != nil || real != folder && !under(real, folder) {
-			continue
-		}
-		if info, err := os.Stat(real); err != nil || !info.IsDir() {
-			return "", gateway.Errorf(gateway.CodeDataSourceAccess, "%q is not a folder.", path)
-		}
-		return real, nil
-	}
-	return "", refused
-}
-
 func (s *files) close() {}
 
 func (s *files) probe(context.Context) error {
 	if s.kind == gateway.TypeFolder {
-		real, err := allowedFolder(s.path, s.folders)
-		if err != nil {
-			return err
-		}
-		_, err = os.ReadDir(real)
-		return unreadable(err)
+		_, err := s.entries()
+		return err
 	}
-	f, err := s.open(s.path)
+	f, err := openAllowed(s.path, s.folders)
 	if err != nil {
 		return err
 	}
@@ -88,16 +60,6 @@ func unreadable(err error) error {
 		return nil
 	}
 	return gateway.Wrap(gateway.CodeDataSourceAccess, err, "The file or folder cannot be read.")
-}
-
-// open opens a file that the member allows. The path is resolved at every request: a link may have changed since the last one.
-func (s *files) open(path string) (*os.File, error) {
-	real, err := allowedFile(path, s.folders)
-	if err != nil {
-		return nil, err
-	}
-	f, err := os.Open(real)
-	return f, unreadable(err)
 }
 
 func (s *files) run(ctx context.Context, task *gateway.Task, out gateway.Output) (gateway.Summary, error) {
@@ -133,15 +95,27 @@ func (s *files) stream(ctx context.Context, q *gateway.Query, a *answer) error {
 	return s.read(ctx, filepath.Join(s.path, filepath.FromSlash(name)), a)
 }
 
+// entries are what the folder holds, sorted by name. As with openAllowed, no link leads out of an allowed folder.
+func (s *files) entries() ([]os.DirEntry, error) {
+	p, err := allowedFolder(s.path, s.folders)
+	if err != nil {
+		return nil, err
+	}
+	folder, err := p.open()
+	if err != nil {
+		return nil, unreadable(err)
+	}
+	defer folder.Close()
+	entries, err := folder.ReadDir(-1)
+	slices.SortFunc(entries, func(a, b os.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
+	return entries, unreadable(err)
+}
+
 // list answers what the folder holds, sorted by name.
 func (s *files) list(ctx context.Context, a *answer) error {
-	real, err := allowedFolder(s.path, s.folders)
+	entries, err := s.entries()
 	if err != nil {
 		return err
-	}
-	entries, err := os.ReadDir(real)
-	if err != nil {
-		return unreadable(err)
 	}
 	a.columns([]column{{name: "name", kind: typeText, database: "text", scale: -1}, {name: "folder", kind: typeBool, database: "bool", scale: -1},
 		{name: "size", kind: typeInt64, database: "int64", scale: -1}, {name: "modified", kind: typeTimestampTZ, database: "timestamptz", scale: -1}})
@@ -161,14 +135,11 @@ func (s *files) list(ctx context.Context, a *answer) error {
 
 // read answers the rows of one file, whose name says how it is written.
 func (s *files) read(ctx context.Context, path string, a *answer) error {
-	f, err := s.open(path)
+	f, err := openAllowed(path, s.folders)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	// A reader that goes away or runs out of time must not wait for a slow disk.
-	stop := context.AfterFunc(ctx, func() { _ = f.SetReadDeadline(time.Unix(1, 0)) })
-	defer stop()
 	switch extension := strings.ToLower(filepath.Ext(path)); extension {
 	case ".csv":
 		return withoutBOM(f, func(r io.Reader) error { return readCSV(ctx, r, a) })

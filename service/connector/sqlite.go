@@ -5,8 +5,6 @@ import (
 	"database/sql/driver"
 	"errors"
 	"net/url"
-	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -28,11 +26,11 @@ func openSQLite(d *gateway.TaskSource, readOnly bool, folders []string) (source,
 	if err != nil {
 		return nil, err
 	}
-	path, err := allowedFile(place.Path, folders)
+	file, err := allowedFile(place.Path, folders)
 	if err != nil {
 		return nil, err
 	}
-	return newDatabase(&sqliteConnector{dsn: sqliteDSN(path, readOnly)}, &sqliteDialect{path: place.Path, readOnly: readOnly}), nil
+	return newDatabase(&sqliteConnector{dsn: sqliteDSN(file.real, readOnly), folders: folders}, &sqliteDialect{path: place.Path, readOnly: readOnly}), nil
 }
 
 // sqliteDSN opens an existing file, for reading only if that is all that is wanted.
@@ -44,47 +42,39 @@ func sqliteDSN(path string, readOnly bool) string {
 	return "file:" + (&url.URL{Path: path}).EscapedPath() + options
 }
 
-// allowedFile resolves symbolic links and returns the real path, if that lies under one of the folders. Outside of them it does not
-// tell whether a file is there.
-func allowedFile(path string, folders []string) (string, error) {
-	refused := gateway.Errorf(gateway.CodeNotAllowedHere, "The file %q is not under a folder that this member allows; its machine says which with comporta member run --allow-folder.", path)
-	if !filepath.IsAbs(path) {
-		return "", refused
-	}
-	path = filepath.Clean(path)
-	lexical := slices.ContainsFunc(folders, func(folder string) bool { return under(path, folder) })
-	real, err := filepath.EvalSymlinks(path)
-	if err != nil {
-		if lexical {
-			return "", gateway.Errorf(gateway.CodeDataSourceAccess, "The file %q cannot be found.", path)
-		}
-		return "", refused
-	}
-	for _, folder := range folders {
-		if folder, err := filepath.EvalSymlinks(folder); err != nil || !under(real, folder) {
-			continue
-		}
-		if info, err := os.Stat(real); err != nil || !info.Mode().IsRegular() {
-			return "", gateway.Errorf(gateway.CodeDataSourceAccess, "%q is not a file.", path)
-		}
-		return real, nil
-	}
-	return "", refused
-}
-
-func under(path, folder string) bool {
-	rel, err := filepath.Rel(folder, path)
-	return err == nil && rel != "." && filepath.IsLocal(rel)
-}
-
 // sqliteConnector opens connections with an authoriser.
-type sqliteConnector struct{ dsn string }
+type sqliteConnector struct {
+	dsn     string
+	folders []string
+}
 
 func (c *sqliteConnector) Driver() driver.Driver {
 	return &sqlite3.SQLiteDriver{ConnectHook: func(conn *sqlite3.SQLiteConn) error {
+		if err := c.checkPlace(conn); err != nil {
+			return err
+		}
 		conn.RegisterAuthorizer(authorise)
 		return nil
 	}}
+}
+
+// checkPlace asks SQLite which file it opened, links resolved: one of them may have changed since the path was checked.
+func (c *sqliteConnector) checkPlace(conn *sqlite3.SQLiteConn) error {
+	rows, err := conn.Query("SELECT file FROM pragma_database_list WHERE name = 'main'", nil)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	row := make([]driver.Value, 1)
+	if err := rows.Next(row); err != nil {
+		return err
+	}
+	file, _ := row[0].(string)
+	if _, err := allowedFile(file, c.folders); err != nil {
+		// Without the path: it is that of something nobody may learn of.
+		return gateway.Errorf(gateway.CodeNotAllowedHere, "The file is not under a folder that this member allows any more.")
+	}
+	return nil
 }
 
 func (c *sqliteConnector) Connect(context.Context) (driver.Conn, error) {
