@@ -193,8 +193,12 @@ func (c *benchDispatchCmd) compare(ctx context.Context, p *process, ways []*way)
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	p.printf("1 KiB answers, %d at once, %d member(s), %d x %.1f s each\n%s\n", c.Workers, c.Members, benchRounds, c.Seconds/benchRounds, smallTable(ways))
-	p.printf("64 MiB answers, one at a time\n%s\n", largeTable(ways))
+	if c.Only != "large" {
+		p.printf("1 KiB answers, %d at once, %d member(s), %d x %.1f s each\n%s\n", c.Workers, c.Members, benchRounds, c.Seconds/benchRounds, smallTable(ways))
+	}
+	if c.Only != "small" {
+		p.printf("64 MiB answers, one at a time\n%s\n", largeTable(ways))
+	}
 	p.printf("CPU is that of the processes between client and backend: the proxies, or service and members. Two proxies have as many hops as a dispatch;\na dispatch to a file has as many as one proxy.\n")
 	return nil
 }

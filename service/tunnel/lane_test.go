@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/binary"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"reflect"
@@ -29,17 +30,24 @@ func fill(v reflect.Value, next *int64) {
 			fill(v.Field(i), next)
 		}
 	case reflect.String:
-		v.SetString(strings.Repeat("é", int(*next)))
+		v.SetString(fmt.Sprint("é ", *next))
 	case reflect.Bool:
 		v.SetBool(true)
-	case reflect.Int64:
+	case reflect.Int, reflect.Int64:
 		v.SetInt(-*next)
+	case reflect.Float64:
+		v.SetFloat(float64(*next) / 2)
 	case reflect.Map:
 		v.Set(reflect.ValueOf(map[string]string{"a": "1", "": "b"}))
 	case reflect.Slice:
-		v.Set(reflect.ValueOf([]any{"x", nil, true, json.Number("9007199254740993"), json.Number("1.10")}))
+		if v.Type().Elem().Kind() == reflect.Interface {
+			v.Set(reflect.ValueOf([]any{"x", nil, true, json.Number("9007199254740993"), json.Number("1.10")}))
+			return
+		}
+		v.Set(reflect.MakeSlice(v.Type(), 1, 1))
+		fill(v.Index(0), next)
 	default:
-		panic("a task has a field of a new kind: " + v.Type().String())
+		panic("there is a field of a new kind: " + v.Type().String())
 	}
 }
 
