@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"runtime/debug"
 	"strings"
+	"time"
 
 	"github.com/labstack/echo/v4"
 
@@ -81,8 +82,9 @@ func (s *Server) guarded(r rest.Route) echo.HandlerFunc {
 		if err != nil {
 			return err
 		}
-		rest.SetCaller(c, caller)
-		if err := s.rates.take(caller.ID, s.cfg.Now()); err != nil {
+		began := s.cfg.Now()
+		rest.SetCaller(c, caller, func() error { return s.permitAgain(c, r.Action, caller, began) })
+		if err := s.rates.take(caller.ID, began); err != nil {
 			return err
 		}
 		if err := s.permit(c, r.Action, caller); err != nil {
@@ -120,6 +122,23 @@ func (s *Server) caller(c echo.Context) (*gateway.Caller, error) {
 	}
 	caller.RequestID, caller.From = rest.RequestID(c), c.RealIP()
 	return &caller, nil
+}
+
+// lateBody is from when on what was permitted before a body came in is asked again. What was taken away a moment ago is taken from the
+// requests that come after it; one whose body is sent a byte at a time must not outlive it.
+const lateBody = 100 * time.Millisecond
+
+// permitAgain asks once more who calls and whether he may, when the body came in late.
+func (s *Server) permitAgain(c echo.Context, action service.Action, caller *gateway.Caller, began time.Time) error {
+	if s.cfg.Now().Sub(began) < lateBody {
+		return nil
+	}
+	now, err := s.caller(c)
+	if err != nil {
+		return err
+	}
+	*caller = *now
+	return s.permit(c, action, caller)
 }
 
 // permit asks the one predicate about the entities that the path names.

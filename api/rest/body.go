@@ -24,7 +24,8 @@ func SetBodyDeadline(c echo.Context, until time.Time) {
 	_ = http.NewResponseController(c.Response()).SetReadDeadline(until)
 }
 
-// ReadBody reads a body of at most so many bytes to its end. From then on there is no deadline: the client has done its part.
+// ReadBody reads a body of at most so many bytes to its end. From then on there is no deadline: the client has done its part. A caller who
+// may no longer do this when the body is here gets the answer that says so.
 func ReadBody(c echo.Context, most int64) ([]byte, error) {
 	r := c.Request()
 	if r.ContentLength > most {
@@ -38,7 +39,7 @@ func ReadBody(c echo.Context, most int64) ([]byte, error) {
 		r.Body = http.NoBody
 		SetBodyDeadline(c, time.Time{})
 	}
-	return text, nil
+	return text, stillPermitted(c)
 }
 
 func bodyError(err error) error {

@@ -42,15 +42,30 @@ const (
 	clusterKey = "comporta.connection.cluster"
 )
 
-// SetCaller keeps who calls with the request.
-func SetCaller(c echo.Context, caller *gateway.Caller) { c.Set(callerKey, caller) }
+// call is who calls, and how to ask once more whether he may.
+type call struct {
+	caller *gateway.Caller
+	again  func() error
+}
+
+// SetCaller keeps who calls with the request. again is asked when the body has come in; what it answers then counts.
+func SetCaller(c echo.Context, caller *gateway.Caller, again func() error) {
+	c.Set(callerKey, &call{caller, again})
+}
 
 // Caller is who calls. On a public route it names nobody and carries the request id only.
 func Caller(c echo.Context) *gateway.Caller {
-	if caller, ok := c.Get(callerKey).(*gateway.Caller); ok {
-		return caller
+	if call, ok := c.Get(callerKey).(*call); ok {
+		return call.caller
 	}
 	return &gateway.Caller{RequestID: RequestID(c), From: c.RealIP()}
+}
+
+func stillPermitted(c echo.Context) error {
+	if call, ok := c.Get(callerKey).(*call); ok {
+		return call.again()
+	}
+	return nil
 }
 
 // SetConnectionCluster keeps the cluster of the connection that the path names, which the permission check found.
