@@ -41,6 +41,11 @@ func (r *reader) DataSourceCluster(ctx context.Context, id gateway.ID) (gateway.
 
 func (r *reader) DataSources(ctx context.Context, page Page, clusters ...gateway.ID) ([]gateway.DataSource, error) {
 	s := from(dataSourceColumns, "data_sources")
+	whereClusters(s, clusters)
+	return list(ctx, r, s.order("created_at, id", page), scanDataSource)
+}
+
+func whereClusters(s *selection, clusters []gateway.ID) {
 	switch len(clusters) {
 	case 0:
 	case 1:
@@ -49,7 +54,22 @@ func (r *reader) DataSources(ctx context.Context, page Page, clusters ...gateway
 	default:
 		s.where("cluster_id IN (SELECT value FROM each(?))", idList(clusters))
 	}
+}
+
+func (r *reader) UserDataSources(ctx context.Context, page Page, cluster, principal gateway.ID) ([]gateway.DataSource, error) {
+	s := from(dataSourceColumns, "data_sources").where("cluster_id = ?", cluster)
+	s.where("id IN (SELECT data_source_id FROM data_source_users WHERE principal_id = ?)", principal)
 	return list(ctx, r, s.order("created_at, id", page), scanDataSource)
+}
+
+func (r *reader) DataSourceIDs(ctx context.Context, principal gateway.ID, clusters ...gateway.ID) ([]DataSourceID, error) {
+	own := "EXISTS (SELECT 1 FROM data_source_users u WHERE u.data_source_id = data_sources.id AND u.principal_id = ?)"
+	s := from("id, cluster_id, "+own, "data_sources")
+	s.args = append(s.args, principal)
+	whereClusters(s, clusters)
+	return list(ctx, r, s.order("created_at, id", Page{}), func(from row, d *DataSourceID) error {
+		return from.Scan(&d.ID, &d.ClusterID, &d.Own)
+	})
 }
 
 func (r *reader) OwnDataSources(ctx context.Context, principal gateway.ID, after After, limit int) ([]gateway.DataSource, error) {

@@ -63,9 +63,18 @@ func (t *tx) AppendDispatchRecords(ctx context.Context, records []gateway.Dispat
 	return t.insert(ctx, "dispatch_records", recordColumns, onceOnly, rows...)
 }
 
-func (r *reader) LoadSamples(ctx context.Context, member gateway.ID, since time.Time) ([]gateway.LoadSample, error) {
-	s := from(sampleColumns, "load_samples").where("member_id = ?", member).where("at >= ?", since).order("at", Page{})
-	return list(ctx, r, s, func(from row, l *gateway.LoadSample) error {
+func (r *reader) LoadSamples(ctx context.Context, member gateway.ID, since time.Time, most int) ([]gateway.LoadSample, error) {
+	var all int
+	count := "SELECT COUNT(*) FROM load_samples WHERE member_id = ? AND at >= ?"
+	if err := r.first(ctx, count, []any{member, since}, func(from row) error { return from.Scan(&all) }); err != nil {
+		return nil, err
+	}
+	numbered := from(sampleColumns+", ROW_NUMBER() OVER (ORDER BY at DESC) AS place", "load_samples").where("member_id = ?", member).where("at >= ?", since)
+	s := from(sampleColumns, "("+numbered.text.String()+") AS numbered")
+	s.args = numbered.args
+	every := max(1, (all+most-1)/most)
+	s.where("(place - 1) % ? = 0", every)
+	return list(ctx, r, s.order("at", Page{}), func(from row, l *gateway.LoadSample) error {
 		return from.Scan(&l.MemberID, timeInto{&l.At}, jsonInto{&l.Load})
 	})
 }

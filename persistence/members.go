@@ -76,5 +76,6 @@ func (t *tx) DeleteMember(ctx context.Context, id gateway.ID) error {
 }
 
 func (t *tx) SawMember(ctx context.Context, id gateway.ID, version, machine string, at time.Time) error {
-	return t.change(ctx, "member", id, "UPDATE members SET version = ?, machine = ?, last_seen = ? WHERE id = ?", version, machine, at, id)
+	return t.change(ctx, "member", id, "UPDATE members SET version = COALESCE(NULLIF(?, ''), version), machine = COALESCE(NULLIF(?, ''), machine), last_seen = ? WHERE id = ?",
+		version, machine, at, id)
 }

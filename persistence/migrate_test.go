@@ -122,7 +122,7 @@ func wantOldHistory(t *testing.T, r Reader, member gateway.ID) error {
 	if err != nil {
 		return err
 	}
-	samples, err := r.LoadSamples(ctx, member, time.Time{})
+	samples, err := r.LoadSamples(ctx, member, time.Time{}, 10)
 	if err != nil {
 		return err
 	}

@@ -112,8 +112,14 @@ type MemberWriter interface {
 	CreateMember(ctx context.Context, m gateway.Member) error
 	UpdateMember(ctx context.Context, m gateway.Member) error
 	DeleteMember(ctx context.Context, id gateway.ID) error
-	// SawMember keeps what a machine said of itself and when; it does not raise a revision.
+	// SawMember keeps what a machine said of itself and when; what it did not say stays. It does not raise a revision.
 	SawMember(ctx context.Context, id gateway.ID, version, machine string, at time.Time) error
+}
+
+// DataSourceID names a data source and its cluster. Own: the principal that was asked about has a role on it.
+type DataSourceID struct {
+	ID, ClusterID gateway.ID
+	Own           bool
 }
 
 // DataSourceReader finds data sources and their users.
@@ -124,6 +130,10 @@ type DataSourceReader interface {
 	DataSourceCluster(ctx context.Context, id gateway.ID) (gateway.ID, error)
 	// DataSources lists those of the clusters, or of all clusters when none is named.
 	DataSources(ctx context.Context, page Page, clusters ...gateway.ID) ([]gateway.DataSource, error)
+	// UserDataSources lists those of a cluster that a principal has a role on.
+	UserDataSources(ctx context.Context, page Page, cluster, principal gateway.ID) ([]gateway.DataSource, error)
+	// DataSourceIDs lists the ids of the clusters' data sources, without what is kept of each, and says which a principal has a role on.
+	DataSourceIDs(ctx context.Context, principal gateway.ID, clusters ...gateway.ID) ([]DataSourceID, error)
 	// OwnDataSources lists, oldest first, at most limit after a place, those that a principal has a role on or whose cluster it is Admin of.
 	OwnDataSources(ctx context.Context, principal gateway.ID, after After, limit int) ([]gateway.DataSource, error)
 	// DataSourceUsers lists the users of these data sources.
@@ -192,8 +202,8 @@ type HistoryReader interface {
 	Audit(ctx context.Context, f AuditFilter) ([]gateway.AuditEntry, error)
 	// DispatchRecords lists records, newest first.
 	DispatchRecords(ctx context.Context, f RecordFilter) ([]gateway.DispatchRecord, error)
-	// LoadSamples lists a member's samples since a time, oldest first.
-	LoadSamples(ctx context.Context, member gateway.ID, since time.Time) ([]gateway.LoadSample, error)
+	// LoadSamples lists a member's samples since a time, oldest first: at most so many, the newest among them, evenly thinned out.
+	LoadSamples(ctx context.Context, member gateway.ID, since time.Time, most int) ([]gateway.LoadSample, error)
 }
 
 // HistoryWriter writes what happened.

@@ -55,7 +55,12 @@ func TestAClockSetBackRefusesNoToken(t *testing.T) {
 	if _, err := w.Access.Authenticate(t.Context(), token.AccessToken); err != nil {
 		t.Errorf("a token from before the step: %v", err)
 	}
-	if _, err := w.Access.IssueToken(t.Context(), id.String(), secret); err != nil {
+	// It is good, although by the clock its principal is not made yet.
+	again, err := w.Access.IssueToken(t.Context(), id.String(), secret)
+	if err == nil {
+		_, err = w.Access.Authenticate(t.Context(), again.AccessToken)
+	}
+	if err != nil {
 		t.Errorf("a token after the step: %v", err)
 	}
 }
@@ -190,6 +195,26 @@ func TestAnExpiredTokenSaysSo(t *testing.T) {
 	for name, token := range map[string]string{"cached": cached.AccessToken, "never seen": fresh.AccessToken} {
 		if _, err := w.Access.Authenticate(ctx, token); !gateway.IsCode(err, gateway.CodeTokenExpired) {
 			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// A session that went on over a night, in which the key was replaced: it must log in again, and not look for what it did wrong.
+func TestAnExpiredTokenSaysSoWithoutItsKey(t *testing.T) {
+	var ahead atomic.Int64
+	w := newWorld(t, func(c *Config) {
+		c.Now = func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }
+	})
+	ctx := context.Background()
+	id, secret := w.app(t, "a")
+	token, _ := w.Access.IssueToken(ctx, id.String(), secret)
+	none := map[string]*rsa.PublicKey{}
+	w.Access.keys.Store(&none)
+	for after, want := range map[time.Duration]gateway.Code{0: gateway.CodeUnauthorized, 8 * time.Hour: gateway.CodeTokenExpired} {
+		ahead.Store(int64(after))
+		w.Access.keysAsked.Store(w.Access.Now().Unix()) // not to be read from the database again
+		if _, err := w.Access.Authenticate(ctx, token.AccessToken); !gateway.IsCode(err, want) {
+			t.Errorf("after %s: %v", after, err)
 		}
 	}
 }

@@ -165,13 +165,14 @@ func (s *Clusters) takeOver(ctx context.Context, caller *gateway.Caller, old gat
 }
 
 // ClusterPatch changes what is not nil. ResetLimits first takes all limits back to the defaults. SentBack says that the limits came with the
-// whole of what was read: see sentBack.
+// whole of what was read: see sentBack. Spread says that Mode came in words that have none for LeastLoaded, which is shown as
+// DistributeEvenly there: it stays when it is sent back so.
 type ClusterPatch struct {
 	Name, Description, Department, ContactInfo *string
 	AllowCloudRefresh, AllowCustomConnectors   *bool
 	Mode                                       *gateway.BalanceMode
 	Limits                                     gateway.Limits
-	ResetLimits, SentBack                      bool
+	ResetLimits, SentBack, Spread              bool
 	QueueTimeout                               *time.Duration
 }
 
@@ -221,7 +222,9 @@ func (p *ClusterPatch) apply(c gateway.Cluster) gateway.Cluster {
 	set(&c.ContactInfo, p.ContactInfo)
 	set(&c.AllowCloudRefresh, p.AllowCloudRefresh)
 	set(&c.AllowCustomConnectors, p.AllowCustomConnectors)
-	set(&c.Mode, p.Mode)
+	if !(p.Spread && c.Mode == gateway.LeastLoaded && p.Mode != nil && *p.Mode == gateway.DistributeEvenly) {
+		set(&c.Mode, p.Mode)
+	}
 	set(&c.QueueTimeout, p.QueueTimeout)
 	shown := c.Limits.Effective()
 	if p.ResetLimits {

@@ -77,12 +77,9 @@ func (s *Clusters) List(ctx context.Context, caller *gateway.Caller, scope Scope
 		if err != nil {
 			return err
 		}
-		views, err = s.views(ctx, r, clusters)
+		views, err = s.views(ctx, r, caller, clusters)
 		return err
 	})
-	for i := range views {
-		views[i].showTo(caller)
-	}
 	return views, err
 }
 
@@ -94,18 +91,17 @@ func (s *Clusters) Get(ctx context.Context, caller *gateway.Caller, id gateway.I
 		if err != nil {
 			return err
 		}
-		views, err := s.views(ctx, r, []gateway.Cluster{c})
+		views, err := s.views(ctx, r, caller, []gateway.Cluster{c})
 		if err == nil {
 			view = views[0]
 		}
 		return err
 	})
-	view.showTo(caller)
 	return view, err
 }
 
-// showTo leaves out who has a role on the cluster unless the caller may see that.
-func (v *ClusterView) showTo(caller *gateway.Caller) {
+// showTo leaves out who has a role on the cluster, and data sources, unless the caller may see that.
+func (v *ClusterView) showTo(caller *gateway.Caller, sources []persistence.DataSourceID) {
 	r := Rights{TenantAdmin: caller.TenantAdmin, AnyDataSource: true}
 	for i := range v.Permissions {
 		if v.Permissions[i].PrincipalID == caller.ID {
@@ -115,10 +111,18 @@ func (v *ClusterView) showTo(caller *gateway.Caller) {
 	if Decide(SeePermissions, r) != Allowed {
 		v.Permissions = []PermissionView{}
 	}
+	for _, d := range sources {
+		if r.DataSource = ""; d.Own {
+			r.DataSource = gateway.DataSourceReader
+		}
+		if Decide(SeeDataSource, r) == Allowed {
+			v.DataSourceIDs = append(v.DataSourceIDs, d.ID)
+		}
+	}
 }
 
-// views joins clusters with their members, permissions and data source ids; one query each for the whole list.
-func (s *Clusters) views(ctx context.Context, r persistence.Reader, clusters []gateway.Cluster) ([]ClusterView, error) {
+// views joins clusters with their members, permissions and data source ids, as the caller may see them; one query each for the whole list.
+func (s *Clusters) views(ctx context.Context, r persistence.Reader, caller *gateway.Caller, clusters []gateway.Cluster) ([]ClusterView, error) {
 	if len(clusters) == 0 {
 		return []ClusterView{}, nil
 	}
@@ -138,12 +142,18 @@ func (s *Clusters) views(ctx context.Context, r persistence.Reader, clusters []g
 	if err := addPermissions(ctx, r, views, at, ids); err != nil {
 		return nil, err
 	}
-	sources, err := r.DataSources(ctx, persistence.Page{}, ids...)
-	for _, d := range sources {
-		v := &views[at[d.ClusterID]]
-		v.DataSourceIDs = append(v.DataSourceIDs, d.ID)
+	sources, err := r.DataSourceIDs(ctx, caller.ID, ids...)
+	if err != nil {
+		return nil, err
 	}
-	return views, err
+	of := map[gateway.ID][]persistence.DataSourceID{}
+	for _, d := range sources {
+		of[d.ClusterID] = append(of[d.ClusterID], d)
+	}
+	for i := range views {
+		views[i].showTo(caller, of[views[i].ID])
+	}
+	return views, nil
 }
 
 func addPermissions(ctx context.Context, r persistence.Reader, views []ClusterView, at map[gateway.ID]int, ids []gateway.ID) error {

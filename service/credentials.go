@@ -17,35 +17,34 @@ func mayCreateType(caller *gateway.Caller, state *gateway.ClusterState, t gatewa
 }
 
 // credential picks and checks the entry to keep: the first in plan order. Every entry must be one that members can open and log in with.
-func (s *DataSources) credential(state *gateway.ClusterState, t gateway.DataSourceType, entries map[gateway.ID]CredentialInput) (gateway.StoredCredential, error) {
+func (s *DataSources) credential(state *gateway.ClusterState, d gateway.DataSource, entries map[gateway.ID]CredentialInput) (CredentialInput, error) {
 	if len(entries) == 0 {
-		return gateway.StoredCredential{}, gateway.Errorf(gateway.CodeCredentialFormat, "credentialDetails is missing.")
+		return CredentialInput{}, gateway.Errorf(gateway.CodeCredentialFormat, "credentialDetails is missing.")
 	}
 	for id, entry := range entries {
 		if id != "" && !slices.ContainsFunc(state.Members, func(m gateway.Member) bool { return m.ID == id }) {
-			return gateway.StoredCredential{}, gateway.Errorf(gateway.CodeCredentialFormat, "credentialDetails names %s, which is not a member of the cluster.", id).About(id)
+			return entry, gateway.Errorf(gateway.CodeCredentialFormat, "credentialDetails names %s, which is not a member of the cluster.", id).About(id)
 		}
-		if err := t.CheckLogin(entry.Type); err != nil {
-			return gateway.StoredCredential{}, err
+		if err := d.Type.CheckLogin(entry.Type); err != nil {
+			return entry, err
 		}
-		checked, err := s.checked(&state.Cluster, entry)
+		checked, err := s.checked(&state.Cluster, d.Credential, entry)
 		if err != nil {
-			return gateway.StoredCredential{}, err
+			return entry, err
 		}
 		entries[id] = checked
 	}
 	for _, m := range state.Members {
 		if entry, ok := entries[m.ID]; ok {
-			return entry.StoredCredential, nil
+			return entry, nil
 		}
 	}
-	return entries[""].StoredCredential, nil
+	return entries[""], nil
 }
 
 // checked sees that a credential has the form that the cluster's key demands; plain text is sealed here if the operator allows it.
-func (s *DataSources) checked(c *gateway.Cluster, in CredentialInput) (CredentialInput, error) {
-	if in.Envelope == "" && (strings.EqualFold(in.Type, "Anonymous") || in.SkipTest && in.Type == "OAuth2") {
-		in.Algorithm = ""
+func (s *DataSources) checked(c *gateway.Cluster, before gateway.StoredCredential, in CredentialInput) (CredentialInput, error) {
+	if in.Envelope == "" && (strings.EqualFold(in.Type, "Anonymous") || in.Type == "OAuth2" && in.over(before).SkipTest) {
 		return in, nil
 	}
 	if in.Plain {
@@ -58,6 +57,5 @@ func (s *DataSources) checked(c *gateway.Cluster, in CredentialInput) (Credentia
 		}
 		in.Envelope, in.Plain = sealed, false
 	}
-	in.Algorithm = algorithmRSA
 	return in, s.Envelopes.CheckForm(len(c.Key.Modulus), in.Envelope)
 }

@@ -1,8 +1,8 @@
 package service
 
 import (
+	"cmp"
 	"context"
-	"slices"
 	"strings"
 
 	"comporta/persistence"
@@ -17,9 +17,24 @@ type DataSources struct{ *core }
 
 // CredentialInput is a credential as a client sends it.
 type CredentialInput struct {
-	gateway.StoredCredential
+	// Type and Envelope are the credential itself.
+	Type, Envelope string
+	// Encryption, Privacy and SkipTest stay as they are where they are not given; a new data source gets Encrypted, None and false.
+	Encryption, Privacy string
+	SkipTest            *bool
 	// Plain: the envelope is credential JSON in plain text (encryptionAlgorithm None).
 	Plain bool
+}
+
+// over is what is kept once the input was checked.
+func (in *CredentialInput) over(before gateway.StoredCredential) gateway.StoredCredential {
+	kept := gateway.StoredCredential{Type: in.Type, Envelope: in.Envelope, Version: before.Version + 1, SkipTest: before.SkipTest,
+		Encryption: cmp.Or(in.Encryption, before.Encryption, "Encrypted"), Privacy: cmp.Or(in.Privacy, before.Privacy, "None")}
+	if in.Envelope != "" {
+		kept.Algorithm = algorithmRSA
+	}
+	set(&kept.SkipTest, in.SkipTest)
+	return kept
 }
 
 // NewDataSource is what a data source is made of. Credentials are keyed by member id, "" for all: the members of a cluster share one
@@ -44,10 +59,11 @@ func (s *DataSources) Create(ctx context.Context, caller *gateway.Caller, cluste
 	if err := mayCreateType(caller, state, d.Type); err != nil {
 		return d, err
 	}
-	if d.Credential, err = s.credential(state, d.Type, n.Credentials); err != nil {
+	credential, err := s.credential(state, d, n.Credentials)
+	if err != nil {
 		return d, err
 	}
-	d.Credential.Version = 1
+	d.Credential = credential.over(d.Credential)
 	err = s.changed(ctx, cluster, func(tx persistence.Tx) error { return s.create(ctx, tx, caller, &d) })
 	return d, err
 }
@@ -125,35 +141,22 @@ func (s *DataSources) List(ctx context.Context, caller *gateway.Caller, cluster 
 	if err != nil {
 		return nil, err
 	}
+	// Without a role on any of them: does the caller see them all the same?
+	seesAll := Decide(SeeDataSource, Rights{TenantAdmin: caller.TenantAdmin, Cluster: state.Permissions[caller.ID].Role}) == Allowed
 	var views []DataSourceView
-	err = s.Store.View(ctx, func(r persistence.Reader) error {
-		all, err := r.DataSources(ctx, persistence.Page{}, cluster)
-		if err != nil {
-			return err
+	err = s.Store.View(ctx, func(r persistence.Reader) (err error) {
+		var listed []gateway.DataSource
+		if seesAll {
+			listed, err = r.DataSources(ctx, page, cluster)
+		} else {
+			listed, err = r.UserDataSources(ctx, page, cluster, caller.ID)
 		}
-		views, err = s.views(ctx, r, pageOf(visibleTo(caller, state, all), page))
+		if err == nil {
+			views, err = s.views(ctx, r, listed)
+		}
 		return err
 	})
 	return views, err
-}
-
-func visibleTo(caller *gateway.Caller, state *gateway.ClusterState, all []gateway.DataSource) []gateway.DataSource {
-	role := state.Permissions[caller.ID].Role
-	return slices.DeleteFunc(all, func(d gateway.DataSource) bool {
-		r := Rights{TenantAdmin: caller.TenantAdmin, Cluster: role}
-		if ds := state.DataSources[d.ID]; ds != nil {
-			r.DataSource = ds.Users[caller.ID].Role
-		}
-		return Decide(SeeDataSource, r) != Allowed
-	})
-}
-
-func pageOf[T any](list []T, page persistence.Page) []T {
-	list = list[min(page.Skip, len(list)):]
-	if page.Limit > 0 {
-		list = list[:min(page.Limit, len(list))]
-	}
-	return list
 }
 
 // Get returns one data source.
@@ -225,13 +228,13 @@ func (s *DataSources) Update(ctx context.Context, caller *gateway.Caller, cluste
 			return err
 		}
 	}
-	var credential *gateway.StoredCredential
+	var credential *CredentialInput
 	if patch.Credentials != nil {
 		known := state.DataSources[id]
 		if known == nil {
 			return hiddenError(Target{Cluster: cluster, DataSource: id})
 		}
-		c, err := s.credential(state, known.DataSource.Type, patch.Credentials)
+		c, err := s.credential(state, known.DataSource, patch.Credentials)
 		if err != nil {
 			return err
 		}
@@ -240,7 +243,7 @@ func (s *DataSources) Update(ctx context.Context, caller *gateway.Caller, cluste
 	return s.changed(ctx, cluster, func(tx persistence.Tx) error { return s.update(ctx, tx, caller, cluster, id, patch, credential) })
 }
 
-func (s *DataSources) update(ctx context.Context, tx persistence.Tx, caller *gateway.Caller, cluster, id gateway.ID, patch DataSourcePatch, credential *gateway.StoredCredential) error {
+func (s *DataSources) update(ctx context.Context, tx persistence.Tx, caller *gateway.Caller, cluster, id gateway.ID, patch DataSourcePatch, credential *CredentialInput) error {
 	before, err := tx.DataSource(ctx, cluster, id)
 	if err != nil {
 		return err
@@ -256,8 +259,7 @@ func (s *DataSources) update(ctx context.Context, tx persistence.Tx, caller *gat
 		}
 	}
 	if credential != nil {
-		after.Credential = *credential
-		after.Credential.Version = before.Credential.Version + 1
+		after.Credential = credential.over(before.Credential)
 	}
 	if err := tx.UpdateDataSource(ctx, after); err != nil {
 		return err

@@ -10,7 +10,7 @@ import (
 )
 
 func basicLogin(envelope string) map[gateway.ID]CredentialInput {
-	return map[gateway.ID]CredentialInput{"": {StoredCredential: gateway.StoredCredential{Type: "Basic", Envelope: envelope}}}
+	return map[gateway.ID]CredentialInput{"": {Type: "Basic", Envelope: envelope}}
 }
 
 // Whoever may change a data source need not know its password, so he cannot have it sent to a machine of his own.
@@ -76,7 +76,7 @@ func TestAnAnonymousDataSourceMovesWithoutCredentials(t *testing.T) {
 	w, ctx := newWorld(t), context.Background()
 	cluster, _, _ := w.cluster(t, 1)
 	d, err := w.DataSources.Create(ctx, w.admin, cluster, NewDataSource{Name: "web", Type: gateway.TypeWeb, ConnectionDetails: `{"url":"http://a"}`,
-		Credentials: map[gateway.ID]CredentialInput{"": {StoredCredential: gateway.StoredCredential{Type: "Anonymous"}}}})
+		Credentials: map[gateway.ID]CredentialInput{"": {Type: "Anonymous"}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -105,7 +105,7 @@ func TestCreateRefusesWhatNoMemberCouldUse(t *testing.T) {
 		{gateway.TypeWeb, `{"url":"https://h/"}`, "SAS", gateway.CodeCredentialFormat},
 	} {
 		_, err := w.DataSources.Create(ctx, w.admin, cluster, NewDataSource{Name: "x", Type: c.kind, ConnectionDetails: c.details,
-			Credentials: map[gateway.ID]CredentialInput{"": {StoredCredential: gateway.StoredCredential{Type: c.auth, Envelope: "sealed"}}}})
+			Credentials: map[gateway.ID]CredentialInput{"": {Type: c.auth, Envelope: "sealed"}}})
 		if !gateway.IsCode(err, c.want) {
 			t.Errorf("%s %s %s: %v", c.kind, c.details, c.auth, err)
 		}

@@ -1,6 +1,7 @@
 package service
 
 import (
+	"cmp"
 	"context"
 	"slices"
 
@@ -8,7 +9,8 @@ import (
 	"comporta/service/gateway"
 )
 
-// NewDataSourceUser names a principal by id or by e-mail.
+// NewDataSourceUser names a principal by id or by e-mail. A Role or Right that is "" stays as it is; who had none becomes a User with Read.
+// The surfaces speak of one and not of the other. RightNone takes the principal's role away.
 type NewDataSourceUser struct {
 	PrincipalID gateway.ID
 	Email       string
@@ -16,7 +18,13 @@ type NewDataSourceUser struct {
 	Right       gateway.AccessRight
 }
 
-// PutUser gives a principal a role on a data source, in place of any it had.
+// over is what becomes of a user.
+func (n *NewDataSourceUser) over(u gateway.DataSourceUser) gateway.DataSourceUser {
+	u.Role, u.Right = cmp.Or(n.Role, u.Role, gateway.DataSourceReader), cmp.Or(n.Right, u.Right, gateway.RightRead)
+	return u
+}
+
+// PutUser gives a principal a role on a data source, or changes it.
 func (s *DataSources) PutUser(ctx context.Context, caller *gateway.Caller, cluster, id gateway.ID, n NewDataSourceUser) error {
 	return s.changed(ctx, cluster, func(tx persistence.Tx) error {
 		if _, err := tx.DataSource(ctx, cluster, id); err != nil {
@@ -30,8 +38,14 @@ func (s *DataSources) PutUser(ctx context.Context, caller *gateway.Caller, clust
 		if err != nil {
 			return err
 		}
-		after := gateway.DataSourceUser{DataSourceID: id, PrincipalID: p.ID, Role: n.Role, Right: n.Right, CreatedAt: tx.Now()}
-		return s.putUser(ctx, tx, caller, cluster, before, after)
+		if n.Right == gateway.RightNone {
+			return s.deleteUser(ctx, tx, caller, cluster, before)
+		}
+		after := gateway.DataSourceUser{DataSourceID: id, PrincipalID: p.ID, CreatedAt: tx.Now()}
+		if before != nil {
+			after = *before
+		}
+		return s.putUser(ctx, tx, caller, cluster, before, n.over(after))
 	})
 }
 
@@ -47,7 +61,7 @@ func (s *DataSources) ChangeUserRole(ctx context.Context, caller *gateway.Caller
 			return err
 		}
 		if before == nil {
-			return gateway.Errorf(gateway.CodeNotFound, "This principal has no role on the data source.").About(principal)
+			return noUser(principal)
 		}
 		after := *before
 		after.Role = role
@@ -111,9 +125,29 @@ func (s *DataSources) DeleteUser(ctx context.Context, caller *gateway.Caller, cl
 		if _, err := tx.DataSource(ctx, cluster, id); err != nil {
 			return err
 		}
-		if err := tx.DeleteDataSourceUser(ctx, id, principal); err != nil {
+		before, err := userOf(ctx, tx, id, principal)
+		if err != nil {
 			return err
 		}
-		return s.audit(ctx, tx, caller, change{action: "datasource.user.delete", kind: "datasource", id: id, cluster: cluster, before: auditDataSourceUser{PrincipalID: principal}})
+		if before == nil {
+			return noUser(principal)
+		}
+		return s.deleteUser(ctx, tx, caller, cluster, before)
 	})
+}
+
+// deleteUser takes a role away; nil is none.
+func (s *DataSources) deleteUser(ctx context.Context, tx persistence.Tx, caller *gateway.Caller, cluster gateway.ID, before *gateway.DataSourceUser) error {
+	if before == nil {
+		return nil
+	}
+	if err := tx.DeleteDataSourceUser(ctx, before.DataSourceID, before.PrincipalID); err != nil {
+		return err
+	}
+	return s.audit(ctx, tx, caller, change{action: "datasource.user.delete", kind: "datasource", id: before.DataSourceID, cluster: cluster,
+		before: auditDataSourceUser{before.PrincipalID, before.Role, before.Right}})
+}
+
+func noUser(principal gateway.ID) *gateway.Error {
+	return gateway.Errorf(gateway.CodeNotFound, "This principal has no role on the data source.").About(principal)
 }

@@ -75,7 +75,7 @@ func (w *world) cluster(t *testing.T, n int) (cluster gateway.ID, members []gate
 		w.tunnels.online(m)
 	}
 	d, err := w.DataSources.Create(ctx, w.admin, first.ClusterID, NewDataSource{Name: "db", Type: gateway.TypePostgreSQL, ConnectionDetails: `{"server":"s","database":"d"}`,
-		Credentials: map[gateway.ID]CredentialInput{"": {StoredCredential: gateway.StoredCredential{Type: "Basic", Envelope: "sealed"}}}})
+		Credentials: map[gateway.ID]CredentialInput{"": {Type: "Basic", Envelope: "sealed"}}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -160,11 +160,14 @@ func (h *History) DispatchRecords(ctx context.Context, f persistence.RecordFilte
 	return list, err
 }
 
-// LoadSamples lists a member's samples since a time, oldest first.
+// maxSamples is how many load samples an answer has: a chart shows no more, and a month of them would be 170,000.
+const maxSamples = 2000
+
+// LoadSamples lists a member's samples since a time, oldest first, thinned out where there are more than 2,000.
 func (h *History) LoadSamples(ctx context.Context, member gateway.ID, since time.Time) ([]gateway.LoadSample, error) {
 	var list []gateway.LoadSample
 	err := h.Store.View(ctx, func(r persistence.Reader) (err error) {
-		list, err = r.LoadSamples(ctx, member, since)
+		list, err = r.LoadSamples(ctx, member, since, maxSamples)
 		return err
 	})
 	return list, err

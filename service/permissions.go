@@ -22,21 +22,43 @@ func (s *Clusters) PutPermission(ctx context.Context, caller *gateway.Caller, p 
 			return err
 		}
 		p.CreatedAt = tx.Now()
-		var old any
-		if before != nil {
-			p.CreatedAt = before.CreatedAt
-			old = auditPermission{before.Role, before.AllowedTypes}
-		}
-		if err := tx.PutPermission(ctx, p); err != nil {
-			return err
-		}
-		return s.audit(ctx, tx, caller, change{action: "permission.put", kind: "permission", id: p.PrincipalID, cluster: p.ClusterID,
-			before: old, after: auditPermission{p.Role, p.AllowedTypes}})
+		return s.putPermission(ctx, tx, caller, before, p)
 	})
 }
 
-// ChangeRole changes the role that a principal has on a cluster; a creator's allowed types stay. CodeNotFound when it has none: what was
-// taken away meanwhile does not come back.
+// putPermission writes a permission; one that was there before keeps its place in lists.
+func (s *Clusters) putPermission(ctx context.Context, tx persistence.Tx, caller *gateway.Caller, before *gateway.Permission, after gateway.Permission) error {
+	var old any
+	if before != nil {
+		after.CreatedAt = before.CreatedAt
+		old = auditPermission{before.Role, before.AllowedTypes}
+	}
+	if err := tx.PutPermission(ctx, after); err != nil {
+		return err
+	}
+	return s.audit(ctx, tx, caller, change{action: "permission.put", kind: "permission", id: after.PrincipalID, cluster: after.ClusterID,
+		before: old, after: auditPermission{after.Role, after.AllowedTypes}})
+}
+
+// PutRole gives a principal a role on a cluster. It says nothing of types: a creator's allowed types stay as they are.
+func (s *Clusters) PutRole(ctx context.Context, caller *gateway.Caller, cluster, principal gateway.ID, role gateway.ClusterRole) error {
+	return s.changed(ctx, cluster, func(tx persistence.Tx) error {
+		if _, err := existingPrincipal(ctx, tx, principal); err != nil {
+			return err
+		}
+		before, err := permissionOf(ctx, tx, cluster, principal)
+		if err != nil {
+			return err
+		}
+		after := gateway.Permission{ClusterID: cluster, PrincipalID: principal, CreatedAt: tx.Now()}
+		if before != nil {
+			after = *before
+		}
+		return s.putRole(ctx, tx, caller, before, after, role)
+	})
+}
+
+// ChangeRole is PutRole for a principal that has a role. CodeNotFound when it has none: what was taken away meanwhile does not come back.
 func (s *Clusters) ChangeRole(ctx context.Context, caller *gateway.Caller, cluster, principal gateway.ID, role gateway.ClusterRole) error {
 	return s.changed(ctx, cluster, func(tx persistence.Tx) error {
 		before, err := permissionOf(ctx, tx, cluster, principal)
@@ -46,16 +68,16 @@ func (s *Clusters) ChangeRole(ctx context.Context, caller *gateway.Caller, clust
 		if before == nil {
 			return noPermission(principal)
 		}
-		after := *before
-		if after.Role = role; role == gateway.ClusterAdmin {
-			after.AllowedTypes = nil
-		}
-		if err := tx.PutPermission(ctx, after); err != nil {
-			return err
-		}
-		return s.audit(ctx, tx, caller, change{action: "permission.put", kind: "permission", id: principal, cluster: cluster,
-			before: auditPermission{before.Role, before.AllowedTypes}, after: auditPermission{after.Role, after.AllowedTypes}})
+		return s.putRole(ctx, tx, caller, before, *before, role)
 	})
+}
+
+// putRole writes after with this role. An Admin has no limit of types.
+func (s *Clusters) putRole(ctx context.Context, tx persistence.Tx, caller *gateway.Caller, before *gateway.Permission, after gateway.Permission, role gateway.ClusterRole) error {
+	if after.Role = role; role == gateway.ClusterAdmin {
+		after.AllowedTypes = nil
+	}
+	return s.putPermission(ctx, tx, caller, before, after)
 }
 
 func noPermission(principal gateway.ID) *gateway.Error {

@@ -20,7 +20,8 @@ func hashToken(bearer string) tokenHash { return sha256.Sum256([]byte(bearer)) }
 // verified is what is remembered of a token whose signature was checked.
 type verified struct {
 	principal gateway.ID
-	expires   time.Time
+	// issued is when the token was made; zero for one of an outside issuer, which speaks of its own principals.
+	issued, expires time.Time
 	// until is when the signature must be checked again; zero for never. An outside issuer may withdraw a key.
 	until time.Time
 	// foreign: the token is of an outside issuer.

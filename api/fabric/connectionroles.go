@@ -90,7 +90,7 @@ func (h *Handlers) AddConnectionRole(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	n := service.NewDataSourceUser{PrincipalID: principal, Role: role, Right: gateway.RightRead}
+	n := service.NewDataSourceUser{PrincipalID: principal, Role: role}
 	if err := h.Service.DataSources.PutUser(c.Request().Context(), rest.Caller(c), cluster, id, n); err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package fabric
 
 import (
+	"cmp"
 	"net/http"
 	"strconv"
 	"strings"
@@ -118,7 +119,7 @@ func (r *CreateConnectionRequest) draft() (gateway.ID, service.NewDataSource, er
 	if n.SingleSignOn == "" {
 		n.SingleSignOn = "None"
 	}
-	n.Credentials, err = r.CredentialDetails.inputs(r.PrivacyLevel, gateway.StoredCredential{Encryption: "Encrypted", Privacy: "Organizational"})
+	n.Credentials, err = r.CredentialDetails.inputs(cmp.Or(r.PrivacyLevel, "Organizational"))
 	return id, n, err
 }
 
@@ -215,7 +216,7 @@ func (r *UpdateConnectionRequest) patch(now *service.DataSourceView) (service.Da
 			p.SingleSignOn = &signOn
 		}
 		if d.Credentials != nil {
-			p.Credentials, err = d.inputs(r.PrivacyLevel, now.Credential)
+			p.Credentials, err = d.inputs(r.PrivacyLevel)
 			return p, err
 		}
 	}

@@ -45,8 +45,8 @@ func (r *CredentialDetailsRequest) signOn() (string, error) {
 }
 
 // inputs are the credentials by member; privacy and what else is not named stays as it was before.
-func (r *CredentialDetailsRequest) inputs(privacy string, before gateway.StoredCredential) (map[gateway.ID]service.CredentialInput, error) {
-	one, err := r.input(privacy, before)
+func (r *CredentialDetailsRequest) inputs(privacy string) (map[gateway.ID]service.CredentialInput, error) {
+	one, err := r.input(privacy)
 	if err != nil {
 		return nil, err
 	}
@@ -65,16 +65,12 @@ func (r *CredentialDetailsRequest) inputs(privacy string, before gateway.StoredC
 	return all, nil
 }
 
-func (r *CredentialDetailsRequest) input(privacy string, before gateway.StoredCredential) (service.CredentialInput, error) {
+func (r *CredentialDetailsRequest) input(privacy string) (service.CredentialInput, error) {
 	kind, err := translated("credentialDetails.credentials.credentialType", r.Credentials.CredentialType, credentialWords)
 	if err != nil {
 		return service.CredentialInput{}, err
 	}
-	in := service.CredentialInput{StoredCredential: gateway.StoredCredential{Type: kind, Encryption: before.Encryption, Privacy: before.Privacy, SkipTest: before.SkipTest,
-		Envelope: r.Credentials.EncryptedCredentials}}
-	if r.SkipTestConnection != nil {
-		in.SkipTest = *r.SkipTestConnection
-	}
+	in := service.CredentialInput{Type: kind, Envelope: r.Credentials.EncryptedCredentials, SkipTest: r.SkipTestConnection}
 	if r.ConnectionEncryption != "" {
 		if in.Encryption, err = oneOf("credentialDetails.connectionEncryption", r.ConnectionEncryption, encryption...); err != nil {
 			return in, err

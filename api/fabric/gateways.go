@@ -3,7 +3,6 @@ package fabric
 import (
 	"encoding/base64"
 	"net/http"
-	"strings"
 
 	"github.com/labstack/echo/v4"
 
@@ -161,24 +160,18 @@ func (h *Handlers) UpdateGateway(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	ctx := c.Request().Context()
-	now, err := h.Service.Clusters.Get(ctx, rest.Caller(c), id)
+	patch, err := r.patch()
 	if err != nil {
 		return err
 	}
-	patch, err := r.patch(now.Mode)
-	if err != nil {
-		return err
-	}
-	if err := h.Service.Clusters.Update(ctx, rest.Caller(c), id, patch); err != nil {
+	if err := h.Service.Clusters.Update(c.Request().Context(), rest.Caller(c), id, patch); err != nil {
 		return err
 	}
 	return h.GetGateway(c)
 }
 
-// patch leaves the mode alone when the word sent back is the one that it is shown by: LeastLoaded has no word of its own here.
-func (r *UpdateGatewayRequest) patch(now gateway.BalanceMode) (service.ClusterPatch, error) {
-	p := service.ClusterPatch{Name: r.DisplayName, AllowCloudRefresh: r.AllowCloudConnectionRefresh, AllowCustomConnectors: r.AllowCustomConnectors}
+func (r *UpdateGatewayRequest) patch() (service.ClusterPatch, error) {
+	p := service.ClusterPatch{Spread: true, Name: r.DisplayName, AllowCloudRefresh: r.AllowCloudConnectionRefresh, AllowCustomConnectors: r.AllowCustomConnectors}
 	kind, err := oneOf("type", r.Type, onPremises, "OnPremisesPersonal", "VirtualNetwork", "StreamingVirtualNetwork")
 	if err != nil {
 		return p, err
@@ -186,7 +179,7 @@ func (r *UpdateGatewayRequest) patch(now gateway.BalanceMode) (service.ClusterPa
 	if kind != onPremises {
 		return p, gateway.Errorf(gateway.CodeNotSupported, "The gateway is of type %s, not %s.", onPremises, kind)
 	}
-	if r.LoadBalancingSetting != nil && !strings.EqualFold(*r.LoadBalancingSetting, setting(now)) {
+	if r.LoadBalancingSetting != nil {
 		mode, err := oneOf("loadBalancingSetting", *r.LoadBalancingSetting, gateway.Failover, gateway.DistributeEvenly)
 		if err != nil {
 			return p, err

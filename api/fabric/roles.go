@@ -122,8 +122,7 @@ func (h *Handlers) AddGatewayRole(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	p := gateway.Permission{ClusterID: id, PrincipalID: principal, Role: gateway.ClusterRole(role)}
-	if err := h.Service.Clusters.PutPermission(c.Request().Context(), rest.Caller(c), p); err != nil {
+	if err := h.Service.Clusters.PutRole(c.Request().Context(), rest.Caller(c), id, principal, gateway.ClusterRole(role)); err != nil {
 		return err
 	}
 	made, err := h.permission(c, id, principal)

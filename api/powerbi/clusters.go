@@ -2,6 +2,7 @@ package powerbi
 
 import (
 	"encoding/json"
+	"math"
 	"net/http"
 	"time"
 
@@ -189,7 +190,8 @@ func (h *Handlers) UpdateCluster(c echo.Context) error {
 		patch.Mode = &r.LoadBalancingSelectorType.Value
 	}
 	if r.QueueTimeoutSeconds != nil {
-		d := time.Duration(*r.QueueTimeoutSeconds) * time.Second
+		// Cut to what is out of range all the same, so that no number of seconds becomes another one.
+		d := time.Duration(max(-1, min(*r.QueueTimeoutSeconds, math.MaxInt32))) * time.Second
 		patch.QueueTimeout = &d
 	}
 	if err := h.Service.Clusters.Update(c.Request().Context(), rest.Caller(c), id, patch); err != nil {

@@ -170,21 +170,23 @@ type Load struct {
 
 // Member is one gateway machine. state is what the administrator wants, status what the tunnel shows, load how busy it is.
 type Member struct {
-	ID              gateway.ID `json:"id"`
-	Name            string     `json:"name"`
-	Description     string     `json:"description"`
-	Status          string     `json:"status" enums:"Live,Unreachable"`
-	State           string     `json:"state" enums:"Enabled,Disabled"`
-	Region          string     `json:"region"`
-	Type            string     `json:"type" enums:"Resource"`
-	Version         string     `json:"version"`
-	VersionStatus   string     `json:"versionStatus" enums:"Current,None"`
-	ExpiryDate      *time.Time `json:"expiryDate" extensions:"x-nullable"`
-	Annotation      string     `json:"annotation"`
-	ClusterID       gateway.ID `json:"clusterId"`
-	PublicKey       PublicKey  `json:"publicKey"`
-	IsPrimary       bool       `json:"isPrimary"`
+	ID            gateway.ID `json:"id"`
+	Name          string     `json:"name"`
+	Description   string     `json:"description"`
+	Status        string     `json:"status" enums:"Live,Unreachable"`
+	State         string     `json:"state" enums:"Enabled,Disabled"`
+	Region        string     `json:"region"`
+	Type          string     `json:"type" enums:"Resource"`
+	Version       string     `json:"version"`
+	VersionStatus string     `json:"versionStatus" enums:"Current,None"`
+	ExpiryDate    *time.Time `json:"expiryDate" extensions:"x-nullable"`
+	Annotation    string     `json:"annotation"`
+	ClusterID     gateway.ID `json:"clusterId"`
+	PublicKey     PublicKey  `json:"publicKey"`
+	IsPrimary     bool       `json:"isPrimary"`
+	// Draining is what the administrator wants, MachineDraining what the machine says of itself: it is going down.
 	Draining        bool       `json:"draining"`
+	MachineDraining bool       `json:"machineDraining"`
 	Enrolled        bool       `json:"enrolled"`
 	RunningRequests int        `json:"runningRequests"`
 	Load            Load       `json:"load"`
@@ -197,14 +199,14 @@ type Member struct {
 }
 
 // memberReadOnly are the properties that a get-change-patch of a member sends back.
-var memberReadOnly = []string{"id", "status", "region", "type", "version", "versionStatus", "expiryDate", "clusterId", "publicKey", "isPrimary", "enrolled",
+var memberReadOnly = []string{"id", "status", "region", "type", "version", "versionStatus", "expiryDate", "clusterId", "publicKey", "isPrimary", "enrolled", "machineDraining",
 	"runningRequests", "load", "lastSeenDateTime", "createdDateTime"}
 
 func member(c *gateway.Cluster, v *service.MemberView) Member {
 	m := Member{
 		ID: v.ID, Name: v.Name, Description: v.Description, Status: liveOr(v.Presence.Online, "Unreachable"), State: string(v.State), Region: c.Region, Type: "Resource",
 		Version: v.CurrentVersion(), VersionStatus: "None", ClusterID: v.ClusterID, PublicKey: publicKey(c.Key), IsPrimary: v.ID == c.PrimaryID,
-		Draining: v.Draining || v.Presence.Draining, Enrolled: v.Enrolled(), RunningRequests: max(v.Presence.InFlight, v.Presence.Load.Running),
+		Draining: v.Draining, MachineDraining: v.Presence.Draining, Enrolled: v.Enrolled(), RunningRequests: max(v.Presence.InFlight, v.Presence.Load.Running),
 		Load: Load{percent(v.Presence.Load.CPU), percent(v.Presence.Load.Memory)}, CPU: v.Effective.CPU, Memory: v.Effective.Memory,
 		Window: int(v.Effective.Window / time.Minute), Concurrency: v.Effective.Concurrency, CreatedDateTime: v.CreatedAt, Annotation: memberAnnotation(c, v),
 	}
@@ -226,6 +228,23 @@ func percent(r gateway.Reading) *float64 {
 		return nil
 	}
 	return &r.Percent
+}
+
+// ownAnnotation leaves out of a member's annotation what memberAnnotation adds to every answer: sent back, it must not stay as it was.
+func ownAnnotation(c *gateway.Cluster, annotation string) string {
+	var stored map[string]any
+	if json.Unmarshal([]byte(annotation), &stored) != nil {
+		return annotation
+	}
+	delete(stored, "gatewayVersion")
+	delete(stored, "gatewayMachine")
+	if sent, ok := stored["gatewayContactInformation"]; ok && text(sent) == text(contacts(c.ContactInfo)) {
+		delete(stored, "gatewayContactInformation")
+	}
+	if len(stored) == 0 {
+		return ""
+	}
+	return text(stored)
 }
 
 // memberAnnotation keeps what clients stored and says machine and version as they are now.

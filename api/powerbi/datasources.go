@@ -1,6 +1,7 @@
 package powerbi
 
 import (
+	"cmp"
 	"encoding/json"
 	"net/http"
 
@@ -125,7 +126,7 @@ func decodeEntry(text []byte, to any) error {
 }
 
 func singleSignOn(word string) (string, error) {
-	return orDefault(word, "None", "None", "Kerberos", "AzureActiveDirectory", "SAML", "KerberosDirectQueryAndRefresh")
+	return oneOf(cmp.Or(word, "None"), "None", "Kerberos", "AzureActiveDirectory", "SAML", "KerberosDirectQueryAndRefresh")
 }
 
 func sourceIDs(c echo.Context) (cluster, source gateway.ID, err error) {

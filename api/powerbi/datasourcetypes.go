@@ -62,7 +62,8 @@ func dataSource(v *service.DataSourceView) DataSource {
 	return d
 }
 
-// CredentialDetails are credentials for one member, or for all: the members of a cluster share one key.
+// CredentialDetails are credentials for one member, or for all: the members of a cluster share one key. In a PATCH, encryption, privacy and
+// skipTestConnection stay as they are where they are not given.
 type CredentialDetails struct {
 	CredentialType string `json:"credentialType" required:"true" validate:"required" enums:"Basic,Windows,Anonymous,Key,OAuth2,SAS,ServicePrincipal"`
 	// Credentials are the envelope made with the cluster's public key.
@@ -73,7 +74,7 @@ type CredentialDetails struct {
 	UseCallerAADIdentity        bool     `json:"useCallerAADIdentity"`
 	UseEndUserOAuth2Credentials bool     `json:"useEndUserOAuth2Credentials"`
 	UseCustomOAuthApp           bool     `json:"useCustomOAuthApp"`
-	SkipTestConnection          bool     `json:"skipTestConnection"`
+	SkipTestConnection          *bool    `json:"skipTestConnection"`
 	IsCredentialEncrypted       bool     `json:"isCredentialEncrypted"`
 	CredentialSources           []string `json:"credentialSources"`
 }
@@ -84,22 +85,23 @@ func (d *CredentialDetails) input() (service.CredentialInput, error) {
 	if err != nil {
 		return service.CredentialInput{}, err
 	}
-	encryption, err := orDefault(d.EncryptedConnection, "Encrypted", "Encrypted", "Any", "NotEncrypted")
+	encryption, err := given(d.EncryptedConnection, "Encrypted", "Any", "NotEncrypted")
 	if err != nil {
 		return service.CredentialInput{}, err
 	}
-	privacy, err := orDefault(d.PrivacyLevel, "None", "None", "Public", "Organizational", "Private")
+	privacy, err := given(d.PrivacyLevel, "None", "Public", "Organizational", "Private")
 	if err != nil {
 		return service.CredentialInput{}, err
 	}
-	algorithm, err := orDefault(d.EncryptionAlgorithm, "RSA-OAEP", "RSA-OAEP", "None")
-	return service.CredentialInput{Plain: algorithm == "None", StoredCredential: gateway.StoredCredential{Type: kind, Encryption: encryption, Privacy: privacy,
-		Envelope: d.Credentials, SkipTest: d.SkipTestConnection}}, err
+	algorithm, err := given(d.EncryptionAlgorithm, "RSA-OAEP", "None")
+	return service.CredentialInput{Type: kind, Envelope: d.Credentials, Encryption: encryption, Privacy: privacy, SkipTest: d.SkipTestConnection,
+		Plain: algorithm == "None"}, err
 }
 
-func orDefault(word, fallback string, all ...string) (string, error) {
+// given is one of the words, or "" where none was given.
+func given(word string, all ...string) (string, error) {
 	if word == "" {
-		return fallback, nil
+		return "", nil
 	}
 	return oneOf(word, all...)
 }

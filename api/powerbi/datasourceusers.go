@@ -7,7 +7,6 @@ import (
 
 	"comporta/api/rest"
 	"comporta/service"
-	"comporta/service/gateway"
 )
 
 // ListDataSourceUsers lists the users of a data source.
@@ -33,9 +32,10 @@ func (h *Handlers) ListDataSourceUsers(c echo.Context) error {
 	return list(c, h, "gatewayClusters/datasources/users", dataSource(&view).Users)
 }
 
-// DataSourceUserRequest names a principal by identifier (object id) or e-mail address.
+// DataSourceUserRequest names a principal by identifier (object id) or e-mail address. None takes his role away; a role that is not given
+// stays as it is.
 type DataSourceUserRequest struct {
-	DatasourceAccessRight *Right    `json:"datasourceAccessRight" required:"true" validate:"required" swaggertype:"string" enums:"Read,ReadOverrideEffectiveIdentity"`
+	DatasourceAccessRight *Right    `json:"datasourceAccessRight" required:"true" validate:"required" swaggertype:"string" enums:"None,Read,ReadOverrideEffectiveIdentity"`
 	Identifier            *ID       `json:"identifier" swaggertype:"string" format:"uuid"`
 	EmailAddress          string    `json:"emailAddress"`
 	DisplayName           string    `json:"displayName"`
@@ -61,7 +61,7 @@ func (h *Handlers) PutDataSourceUser(c echo.Context) error {
 	if err := rest.Decode(c, &r, "objectId", "profile"); err != nil {
 		return err
 	}
-	n := service.NewDataSourceUser{Email: r.EmailAddress, Right: r.DatasourceAccessRight.Value, Role: gateway.DataSourceReader}
+	n := service.NewDataSourceUser{Email: r.EmailAddress, Right: r.DatasourceAccessRight.Value}
 	if r.Identifier != nil {
 		n.PrincipalID = r.Identifier.Value
 	}

@@ -156,14 +156,26 @@ func (h *Handlers) UpdateMember(c echo.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := h.updateMember(c, patch); err != nil {
+		return err
+	}
+	return h.GetMember(c)
+}
+
+func (h *Handlers) updateMember(c echo.Context, patch service.MemberPatch) error {
 	clusterID, id, err := memberIDs(c)
 	if err != nil {
 		return err
 	}
-	if err := h.Service.Members.Update(c.Request().Context(), rest.Caller(c), clusterID, id, patch); err != nil {
-		return err
+	if patch.Annotation != nil {
+		view, err := h.Service.Clusters.Get(c.Request().Context(), rest.Caller(c), clusterID)
+		if err != nil {
+			return err
+		}
+		own := ownAnnotation(&view.Cluster, *patch.Annotation)
+		patch.Annotation = &own
 	}
-	return h.GetMember(c)
+	return h.Service.Members.Update(c.Request().Context(), rest.Caller(c), clusterID, id, patch)
 }
 
 func (r *UpdateMemberRequest) patch() (service.MemberPatch, error) {
@@ -247,7 +259,7 @@ type LoadSample struct {
 
 // ListLoad lists a member's load samples.
 //
-//	@Summary	Load samples of a member
+//	@Summary	Load samples of a member, 2,000 at most: a longer time is thinned out
 //	@Tags		members
 //	@Produce	json
 //	@Security	oauth2

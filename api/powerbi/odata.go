@@ -59,8 +59,16 @@ func query(c echo.Context, name string) string {
 	return ""
 }
 
+// unserved are options that would change what a list holds. Passed over, a script would take the first of all for the one that it asked for.
+var unserved = []string{"$filter", "$orderby", "$search", "$apply"}
+
 // pageOf reads $top and $skip. $top=0 asks for nothing, which to the use cases is the page after the end: their limit 0 is none.
 func pageOf(c echo.Context) (service.Page, error) {
+	for _, name := range unserved {
+		if query(c, name) != "" {
+			return service.Page{}, gateway.Errorf(gateway.CodeInvalid, "%s is not served here: this list takes $top, $skip and what its description names. Filter what it answers.", name)
+		}
+	}
 	top, given, err := topOf(c)
 	if err != nil {
 		return service.Page{}, err

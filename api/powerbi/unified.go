@@ -84,7 +84,7 @@ func (h *Handlers) UpdateUnifiedCluster(c echo.Context) error {
 	}
 	patch := service.ClusterPatch{Name: r.Name, Description: r.Description}
 	if r.LoadBalancingSettings != nil {
-		patch.Mode = &r.LoadBalancingSettings.Value
+		patch.Mode, patch.Spread = &r.LoadBalancingSettings.Value, true
 	}
 	if err := h.Service.Clusters.Update(c.Request().Context(), rest.Caller(c), id, patch); err != nil {
 		return err
@@ -127,11 +127,7 @@ func (h *Handlers) UpdateUnifiedGateway(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	cluster, id, err := memberIDs(c)
-	if err != nil {
-		return err
-	}
-	if err := h.Service.Members.Update(c.Request().Context(), rest.Caller(c), cluster, id, patch); err != nil {
+	if err := h.updateMember(c, patch); err != nil {
 		return err
 	}
 	view, m, err := h.memberOf(c)

@@ -34,12 +34,12 @@ type v1World struct {
 }
 
 type tunnels struct {
-	online bool
-	fail   *gateway.Error
+	online, draining bool
+	fail             *gateway.Error
 }
 
 func (f *tunnels) Presence(gateway.ID) gateway.Presence {
-	return gateway.Presence{Online: f.online, Version: "1.0"}
+	return gateway.Presence{Online: f.online, Draining: f.draining, Version: "1.0"}
 }
 func (f *tunnels) Configure(gateway.ID, gateway.MemberSettings) {}
 func (f *tunnels) Disconnect(gateway.ID, string)                {}

@@ -33,9 +33,10 @@ func (h *Handlers) ListV1Users(c echo.Context) error {
 	return v1List(c, h, "datasourceUsers", dataSource(&view).Users)
 }
 
-// V1UserRequest names a principal by e-mail address or by identifier.
+// V1UserRequest names a principal by e-mail address or by identifier. None takes his role away; there is no word for a role here, so one
+// that he has stays.
 type V1UserRequest struct {
-	DatasourceAccessRight *Right `json:"datasourceAccessRight" required:"true" validate:"required" swaggertype:"string" enums:"Read,ReadOverrideEffectiveIdentity"`
+	DatasourceAccessRight *Right `json:"datasourceAccessRight" required:"true" validate:"required" swaggertype:"string" enums:"None,Read,ReadOverrideEffectiveIdentity"`
 	EmailAddress          string `json:"emailAddress"`
 	// Identifier is an object id; for users an e-mail address is taken too.
 	Identifier    string `json:"identifier"`
@@ -44,7 +45,7 @@ type V1UserRequest struct {
 }
 
 func (r *V1UserRequest) user() service.NewDataSourceUser {
-	n := service.NewDataSourceUser{Email: r.EmailAddress, Right: r.DatasourceAccessRight.Value, Role: gateway.DataSourceReader}
+	n := service.NewDataSourceUser{Email: r.EmailAddress, Right: r.DatasourceAccessRight.Value}
 	if id, ok := gateway.ParseID(r.Identifier); ok {
 		n.PrincipalID = id
 	} else if n.Email == "" {

@@ -69,6 +69,9 @@ func (p *presences) run(ctx context.Context) {
 
 func (p *presences) write(ctx context.Context, member gateway.ID, now gateway.Presence, at time.Time) {
 	before := p.seen[member]
+	if before == nil && !now.Online {
+		return // it was not online for this process: there is no sign of life to write
+	}
 	if before == nil {
 		before = &seenMember{}
 		p.seen[member] = before

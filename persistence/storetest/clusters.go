@@ -211,8 +211,8 @@ func clusterCascade(s *suite) {
 		}
 		s.same(first(r.Permissions(ctx, c.ID)), []gateway.Permission{})
 		s.same(first(r.DataSourceUsers(ctx, d.ID)), []gateway.DataSourceUser{})
-		s.same(first(r.LoadSamples(ctx, m.ID, time.Time{})), []gateway.LoadSample{})
-		s.same(len(first(r.LoadSamples(ctx, kept.ID, time.Time{}))), 1)
+		s.same(first(r.LoadSamples(ctx, m.ID, time.Time{}, 10)), []gateway.LoadSample{})
+		s.same(len(first(r.LoadSamples(ctx, kept.ID, time.Time{}, 10))), 1)
 		s.same(second(r.Principal(ctx, p.ID)), nil)
 		s.same(second(r.Member(ctx, kept.ID)), nil)
 		return nil

@@ -72,6 +72,7 @@ func dataSourceLists(s *suite, first, elsewhere, second gateway.DataSource) {
 	s.same(list(persistence.Page{Skip: 1}, first.ClusterID), []gateway.ID{second.ID})
 	s.same(list(persistence.Page{}, elsewhere.ClusterID, first.ClusterID), all)
 	s.same(list(persistence.Page{}, newID()), []gateway.ID{})
+	dataSourcesOfAUser(s, first, elsewhere, second)
 	s.write(func(ctx context.Context, tx persistence.Tx) error {
 		return tx.DeleteDataSource(ctx, first.ClusterID, first.ID)
 	})
@@ -79,6 +80,36 @@ func dataSourceLists(s *suite, first, elsewhere, second gateway.DataSource) {
 }
 
 // ownDataSources: a role on the data source or Admin on its cluster shows it, once; another role on the cluster does not.
+func dataSourcesOfAUser(s *suite, first, elsewhere, second gateway.DataSource) {
+	me := s.principal()
+	for _, d := range []gateway.DataSource{elsewhere, second} {
+		s.write(func(ctx context.Context, tx persistence.Tx) error {
+			return tx.PutDataSourceUser(ctx, gateway.DataSourceUser{DataSourceID: d.ID, PrincipalID: me.ID, Role: gateway.DataSourceReader, Right: gateway.RightRead, CreatedAt: at(s.next())})
+		})
+	}
+	own := func(page persistence.Page, cluster, who gateway.ID) []gateway.ID {
+		s.Helper()
+		return ids(read(s, func(ctx context.Context, r persistence.Reader) ([]gateway.DataSource, error) {
+			return r.UserDataSources(ctx, page, cluster, who)
+		}), func(d gateway.DataSource) gateway.ID { return d.ID })
+	}
+	s.same(own(persistence.Page{}, first.ClusterID, me.ID), []gateway.ID{second.ID})
+	s.same(own(persistence.Page{Skip: 1}, first.ClusterID, me.ID), []gateway.ID{})
+	s.same(own(persistence.Page{}, first.ClusterID, newID()), []gateway.ID{})
+	named := func(clusters ...gateway.ID) []persistence.DataSourceID {
+		s.Helper()
+		return read(s, func(ctx context.Context, r persistence.Reader) ([]persistence.DataSourceID, error) {
+			return r.DataSourceIDs(ctx, me.ID, clusters...)
+		})
+	}
+	one, two, three := persistence.DataSourceID{ID: first.ID, ClusterID: first.ClusterID},
+		persistence.DataSourceID{ID: elsewhere.ID, ClusterID: elsewhere.ClusterID, Own: true},
+		persistence.DataSourceID{ID: second.ID, ClusterID: second.ClusterID, Own: true}
+	s.same(named(first.ClusterID), []persistence.DataSourceID{one, three})
+	s.same(named(elsewhere.ClusterID, first.ClusterID), []persistence.DataSourceID{one, two, three})
+	s.same(named(newID()), []persistence.DataSourceID{})
+}
+
 func ownDataSources(s *suite) {
 	mine, visited, foreign := s.cluster(), s.cluster(), s.cluster()
 	me, other := s.principal(), s.principal()

@@ -91,8 +91,13 @@ func dispatchRecords(s *suite) {
 
 func (s *suite) samples(member gateway.ID, since time.Time) []gateway.LoadSample {
 	s.Helper()
+	return s.thinned(member, since, 1000)
+}
+
+func (s *suite) thinned(member gateway.ID, since time.Time, most int) []gateway.LoadSample {
+	s.Helper()
 	return read(s, func(ctx context.Context, r persistence.Reader) ([]gateway.LoadSample, error) {
-		return r.LoadSamples(ctx, member, since)
+		return r.LoadSamples(ctx, member, since, most)
 	})
 }
 
@@ -112,6 +117,14 @@ func loadSamples(s *suite) {
 	s.sample(m, a)
 	s.same(s.samples(m, time.Time{}), []gateway.LoadSample{a, b})
 	s.same(s.samples(m, at(2)), []gateway.LoadSample{b})
+	var many []gateway.LoadSample
+	for i := range 11 {
+		many = append(many, gateway.LoadSample{MemberID: m, At: at(i + 3)})
+	}
+	s.sample(m, many...)
+	s.same(s.thinned(m, at(3), 11), many)
+	s.same(s.thinned(m, at(3), 10), []gateway.LoadSample{many[0], many[2], many[4], many[6], many[8], many[10]})
+	s.same(s.thinned(m, at(3), 1), many[10:])
 }
 
 func trim(s *suite) {

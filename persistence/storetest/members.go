@@ -34,6 +34,9 @@ func members(s *suite) {
 		return tx.SawMember(ctx, m.ID, "9", "box", at(500))
 	})
 	s.same(s.getMember(m.ID), changed)
+	changed.LastSeen = at(501) // a tunnel that breaks before the machine said anything
+	s.write(func(ctx context.Context, tx persistence.Tx) error { return tx.SawMember(ctx, m.ID, "", "", at(501)) })
+	s.same(s.getMember(m.ID), changed)
 
 	twin := s.newMember(c.ID)
 	twin.Name = strings.ToUpper(changed.Name)
@@ -51,7 +54,7 @@ func members(s *suite) {
 	})
 	s.write(func(ctx context.Context, tx persistence.Tx) error { return tx.DeleteMember(ctx, m.ID) })
 	s.same(len(read(s, func(ctx context.Context, r persistence.Reader) ([]gateway.LoadSample, error) {
-		return r.LoadSamples(ctx, m.ID, time.Time{})
+		return r.LoadSamples(ctx, m.ID, time.Time{}, 10)
 	})), 0)
 }
 

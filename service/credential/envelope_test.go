@@ -240,7 +240,7 @@ func TestCheckFormSaysWhatIsWrong(t *testing.T) {
 		says     string
 	}{
 		"empty":                 {256, "", "empty"},
-		"too long":              {256, strings.Repeat("A", 65<<10), "longer than 65536 bytes"},
+		"too long":              {256, strings.Repeat("A", 65<<10), "longer than 16384 bytes"},
 		"key size":              {64, right, "512 bits is not supported"},
 		"plain text":            {256, text, "344 characters"},
 		"long plain text":       {256, strings.Repeat(text, 20), "one RSA block of 256 bytes"},

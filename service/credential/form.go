@@ -11,8 +11,9 @@ import (
 	"comporta/service/gateway"
 )
 
-// MaxEnvelope is the longest envelope taken, in bytes of text.
-const MaxEnvelope = 64 << 10
+// MaxEnvelope is the longest envelope taken, in bytes of text. OAuth2 tokens, which are the longest of credentials, take a quarter of it; the
+// service holds the envelopes of all data sources in memory.
+const MaxEnvelope = 16 << 10
 
 const (
 	smallModulus = 128  // bytes; the only size of form 1

@@ -106,6 +106,11 @@ func CheckVerifier(key gateway.ClusterKey, verifier []byte) bool {
 	return len(verifier) == secretLength && subtle.ConstantTimeCompare(hash[:], key.VerifierHash) == 1
 }
 
+// Decoy is a cluster's key that no recovery key opens. To try one on it costs what it costs with a real key.
+func Decoy(cost Cost) gateway.ClusterKey {
+	return gateway.ClusterKey{Salt: make([]byte, saltLength), Time: cost.Time, Memory: cost.Memory, Threads: cost.Threads}
+}
+
 // CheckKey reports whether this is the cluster's recovery key. It costs as much as Derive.
 func CheckKey(recoveryKey []byte, key gateway.ClusterKey) bool {
 	secrets, err := Derive(recoveryKey, key)

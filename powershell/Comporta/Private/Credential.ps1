@@ -36,15 +36,17 @@ function Resolve-CredentialType([string] $Type, $Credential, $Secret) {
 
 # New-CredentialDetail encrypts credentials for every member of a cluster, each with that member's key. Parameters are those of the command.
 function New-CredentialDetail([string] $Scope, [guid] $ClusterId, $Bound) {
-    $given = @{ CredentialType = ''; Credential = $null; Secret = $null; CredentialTenantId = ''; EncryptedConnection = 'Encrypted'; PrivacyLevel = 'None' }
+    $given = @{ CredentialType = ''; Credential = $null; Secret = $null; CredentialTenantId = '' }
     foreach ($name in @($given.Keys)) { if ($Bound.ContainsKey($name)) { $given[$name] = $Bound[$name] } }
     $type = Resolve-CredentialType $given.CredentialType $given.Credential $given.Secret
     $pairs = Get-CredentialPair $type $given.Credential $given.Secret $given.CredentialTenantId
     $cluster = Invoke-Gateway GET (Get-ClusterPath $Scope $ClusterId)
     $byMember = @{}
     foreach ($member in $cluster.memberGateways) {
-        $byMember[$member.id] = @{
-            credentialType = $type; encryptedConnection = $given.EncryptedConnection; privacyLevel = $given.PrivacyLevel; encryptionAlgorithm = 'RSA-OAEP'
+        # What is not given stays as it is; the service has the defaults of a new data source.
+        $byMember[$member.id] = Select-Bound $Bound @{ EncryptedConnection = 'encryptedConnection'; PrivacyLevel = 'privacyLevel' }
+        $byMember[$member.id] += @{
+            credentialType = $type; encryptionAlgorithm = 'RSA-OAEP'
             credentials    = Protect-GatewayCredential $pairs $member.publicKey.modulus $member.publicKey.exponent
         }
     }

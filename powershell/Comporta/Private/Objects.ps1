@@ -55,6 +55,7 @@ function New-MemberObject($Json) {
         PublicKey                                   = Format-KeyText $Json.publicKey
         IsPrimary                                   = $Json.isPrimary
         Draining                                    = $Json.draining
+        MachineDraining                             = $Json.machineDraining
         Enrolled                                    = $Json.enrolled
         RunningRequests                             = $Json.runningRequests
         CpuPercent                                  = $Json.load.cpuPercent

@@ -119,12 +119,13 @@ function New-DataGatewayClusterDatasource {
         [string] $CredentialTenantId,
 
         # Encrypted: TLS with a certificate that members trust. Any: TLS where the data source has it. NotEncrypted: clear text.
+        # Left out, it stays as it is; a new data source gets Encrypted.
         [ValidateSet('Encrypted', 'Any', 'NotEncrypted')]
-        [string] $EncryptedConnection = 'Encrypted',
+        [string] $EncryptedConnection,
 
         # Kept for clients that read it.
         [ValidateSet('None', 'Public', 'Organizational', 'Private')]
-        [string] $PrivacyLevel = 'None',
+        [string] $PrivacyLevel,
 
         # How users sign on.
         [ValidateSet('None', 'Kerberos', 'AzureActiveDirectory', 'SAML')]
@@ -203,12 +204,13 @@ function Set-DataGatewayClusterDatasource {
         [string] $CredentialTenantId,
 
         # Encrypted: TLS with a certificate that members trust. Any: TLS where the data source has it. NotEncrypted: clear text.
+        # Left out, it stays as it is; a new data source gets Encrypted.
         [ValidateSet('Encrypted', 'Any', 'NotEncrypted')]
-        [string] $EncryptedConnection = 'Encrypted',
+        [string] $EncryptedConnection,
 
         # Kept for clients that read it.
         [ValidateSet('None', 'Public', 'Organizational', 'Private')]
-        [string] $PrivacyLevel = 'None'
+        [string] $PrivacyLevel
     )
     process {
         if (-not $PSCmdlet.ShouldProcess($GatewayClusterDatasourceId, 'Change data source')) { return }
