@@ -84,10 +84,21 @@ func (c *Connectors) Run(ctx context.Context, task *gateway.Task, creds gateway.
 	summary, err := c.run(ctx, task, creds, out)
 	if err != nil {
 		failure := c.failure(ctx, task, creds, err)
-		failure.Elsewhere = failure.Code == gateway.CodeDataSourceAccess && (task.ReadOnly && failure.Cause != nil || neverReached(failure.Cause))
+		mayRepeat(failure, task.ReadOnly)
 		return summary, failure
 	}
 	return summary, nil
+}
+
+// mayRepeat says whether another member may be asked, and tells the caller of a write that may have run to look before he asks again.
+func mayRepeat(failure *gateway.Error, readOnly bool) {
+	if failure.Code != gateway.CodeDataSourceAccess {
+		return
+	}
+	failure.Elsewhere = readOnly && failure.Cause != nil || neverReached(failure.Cause)
+	if !readOnly && errors.Is(failure.Cause, errAsked) {
+		failure.Message += " That was after the request had been sent to it: it ran once or not at all; look before you repeat it."
+	}
 }
 
 func (c *Connectors) run(ctx context.Context, task *gateway.Task, creds gateway.Credentials, out gateway.Output) (gateway.Summary, error) {

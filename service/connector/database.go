@@ -109,7 +109,10 @@ func (d *database) onConnection(ctx context.Context, use func(driver.Conn) (disc
 			return nil
 		})
 		_ = conn.Close()
-		if !errors.Is(result, errDead) || attempt == 2 || ctx.Err() != nil {
+		if !errors.Is(result, errDead) {
+			return d.dialect.failure(asked(result)) // whatever it is: a driver may have connected anew by itself
+		}
+		if attempt == 2 || ctx.Err() != nil {
 			return d.dialect.failure(result)
 		}
 	}

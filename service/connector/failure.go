@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"strings"
@@ -32,12 +33,27 @@ func accessFailure(where string, err error) *gateway.Error {
 	return gateway.Wrap(gateway.CodeDataSourceAccess, err, "The data source at %s cannot be reached: %s.", where, networkReason(err))
 }
 
+// errAsked marks a failure after the request, or a part of it, had left for the data source.
+var errAsked = errors.New("the data source had been asked")
+
+// asked marks err; nil stays nil.
+func asked(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%w: %w", errAsked, err)
+}
+
 // neverReached holds for the cause of an access failure before which nothing was asked of the data source, so that even a request that
-// writes may go to another member. A refusal in the data source's own words has no cause: others would hear the same.
+// writes may go to another member. A refusal in the data source's own words has no cause: others would hear the same. A dial that fails
+// says nothing when it is not the first one: what followed a redirect or a broken connection comes after a request that ran.
 func neverReached(cause error) bool {
 	var dial *net.OpError
 	var dns *net.DNSError
 	var connect *pgconn.ConnectError
+	if errors.Is(cause, errAsked) {
+		return false
+	}
 	return errors.As(cause, &dial) && dial.Op == "dial" || errors.As(cause, &dns) || errors.As(cause, &connect) || errors.Is(cause, errDead)
 }
 

@@ -8,11 +8,13 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptrace"
 	"net/textproto"
 	"net/url"
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"comporta/service/gateway"
@@ -183,9 +185,20 @@ func (w *web) send(ctx context.Context, call *gateway.HTTPCall, target *url.URL)
 	if w.authorization != "" {
 		request.Header.Set("Authorization", w.authorization)
 	}
-	answer, err := w.client.Do(request)
+	return w.do(request)
+}
+
+// do sends the request. Its failure says whether a request had left before: the one after a redirect, or after a connection that the server
+// let go, may fail to connect although the first was served. (net/http repeats a write by itself only when it has an Idempotency-Key,
+// with which the caller says that this is harmless, or when not a byte of it was written.)
+func (w *web) do(request *http.Request) (*http.Response, error) {
+	var left atomic.Bool
+	leaves := func() { left.Store(true) }
+	// Headers count, not the whole request: a server may answer before it has read the body.
+	trace := &httptrace.ClientTrace{WroteHeaders: leaves, GotFirstResponseByte: leaves}
+	answer, err := w.client.Do(request.WithContext(httptrace.WithClientTrace(request.Context(), trace)))
 	if err != nil {
-		return nil, w.failure(err)
+		return nil, w.failure(err, left.Load())
 	}
 	return answer, nil
 }
@@ -250,13 +263,13 @@ func (w *web) stream(body io.Reader, out gateway.Output) error {
 			return nil
 		}
 		if err != nil {
-			return accessFailure(w.where, err)
+			return accessFailure(w.where, asked(err))
 		}
 	}
 }
 
 // failure keeps our own refusals. Everything else is an address that cannot be reached; its text is not used, because it repeats the URL.
-func (w *web) failure(err error) error {
+func (w *web) failure(err error, left bool) error {
 	var known *gateway.Error
 	if errors.As(err, &known) {
 		return known
@@ -264,6 +277,9 @@ func (w *web) failure(err error) error {
 	var outer *url.Error
 	if errors.As(err, &outer) {
 		err = outer.Err
+	}
+	if left {
+		err = asked(err)
 	}
 	return accessFailure(w.where, err)
 }
