@@ -187,16 +187,19 @@ func TestReadOnlyCannotWrite(t *testing.T) {
 			"do $$ begin set transaction read write; insert into kept values (2); end $$", "copy kept to program 'true'", "copy kept from stdin",
 			"with x as (delete from kept returning id) select * from x", "select set_config('transaction_read_only', 'off', true)",
 			"select nextval('counter')", "select * into other from kept", "explain analyze delete from kept", "select sneaky()", "discard all",
+			"-- \r set role none /* \n select 1 */", "-- \r copy kept to stdout /* \n select 1 */", "-- \r commit /* \n select 1 */",
 		},
 		gateway.TypeMySQL: {
 			"set session transaction read write", "start transaction read write", "set autocommit = 1", "select 1 into outfile '/tmp/x'",
 			"select id from kept into @a", "select 'a\\' into outfile '/tmp/b", "select 1 /*! into outfile '/tmp/x' */", "select sneaky()",
 			"select 1 --1 into outfile '/tmp/c'", "call sneaked()", "lock tables kept write", "select nextval(counter)",
+			"select id from kept where id = 1e0into @a", "select .5into @a", "select 1.e1into @a", "select \\Ninto @a", "select 1 --\x7f into @a",
 			"analyze update kept set id = 3", "set statement max_statement_time=1 for delete from kept",
 		},
 		gateway.TypeExtension: {
 			"attach database 'other.db' as other", "pragma query_only = off", "pragma journal_mode = delete", "pragma user_version = 7",
 			"vacuum", "vacuum into 'copy.db'", "replace into kept values (2)", "reindex", "pragma writable_schema = 1", "savepoint a",
+			"select 1e1delete from kept", "-- \r delete from kept", "-- \r \n delete from kept",
 		},
 	}
 	everyRig(t, func(t *testing.T, r *rig) {

@@ -17,12 +17,12 @@ type verdict struct {
 
 // The dialects, as their strings and comments are written.
 var (
-	postgresLexis  = lexis{nested: true}
+	postgresLexis  = lexis{nested: true, returns: true}
 	mysqlLexis     = lexis{backslash: true, code: true, hash: true, dashSpace: true, backticks: true}
 	mysqlPlain     = lexis{code: true, hash: true, dashSpace: true, backticks: true}                        // with sql_mode NO_BACKSLASH_ESCAPES
 	mysqlANSI      = lexis{backslashSingle: true, code: true, hash: true, dashSpace: true, backticks: true} // with sql_mode ANSI_QUOTES
 	sqliteLexis    = lexis{backticks: true, brackets: true}
-	sqlServerLexis = lexis{brackets: true, nested: true}
+	sqlServerLexis = lexis{brackets: true, nested: true, newlines: true}
 )
 
 func writes(what string) *gateway.Error {
@@ -57,7 +57,7 @@ func guardMySQL(text string, readOnly bool) (verdict, error) {
 			continue
 		}
 		reads := s.starts("SELECT", "WITH", "SHOW", "EXPLAIN", "DESCRIBE", "DESC", "VALUES", "TABLE")
-		if reads && (s.hints || s.has("INTO") && !explainsInsert(s.words)) {
+		if reads && (s.hints || s.doubtful || s.has("INTO") && !explainsInsert(&s)) {
 			return verdict{}, writes("INTO and executable comments are not allowed in it")
 		}
 		v.prepareOnly = v.prepareOnly || !reads
@@ -67,11 +67,12 @@ func guardMySQL(text string, readOnly bool) (verdict, error) {
 }
 
 // explainsInsert recognises EXPLAIN INSERT INTO t …, which only plans, as long as its one INTO is the insert's own.
-func explainsInsert(words []string) bool {
-	if len(words) < 3 || words[1] != "INSERT" && words[1] != "REPLACE" || words[2] != "INTO" || slices.Contains(words[3:], "INTO") {
+func explainsInsert(s *script) bool {
+	if len(s.words) < 3 || s.words[1] != "INSERT" && s.words[1] != "REPLACE" || s.words[2] != "INTO" {
 		return false
 	}
-	return words[0] == "EXPLAIN" || words[0] == "DESCRIBE" || words[0] == "DESC"
+	rest := script{words: s.words[3:], glued: s.glued}
+	return s.starts("EXPLAIN", "DESCRIBE", "DESC") && !rest.has("INTO")
 }
 
 // guardSQLite: the file is opened for reading, the driver says whether a statement is read-only, and an authoriser refuses ATTACH and
@@ -95,8 +96,13 @@ var sqlServerWriters = []string{
 	"INTO", "INSERT", "UPDATE", "DELETE", "MERGE", "TRUNCATE", "CREATE", "ALTER", "DROP", "EXEC", "EXECUTE", "GRANT", "REVOKE", "DENY",
 	"OPENROWSET", "OPENQUERY", "OPENDATASOURCE", "BULK", "DBCC", "DECLARE", "SET", "BEGIN", "COMMIT", "ROLLBACK", "SAVE", "TRAN",
 	"TRANSACTION", "USE", "WAITFOR", "KILL", "SHUTDOWN", "BACKUP", "RESTORE", "RECONFIGURE", "CHECKPOINT", "WRITETEXT", "UPDATETEXT",
-	"RECEIVE", "SEND", "ENABLE", "DISABLE", "REVERT", "GOTO", "WHILE", "IF", "PRINT", "RAISERROR", "THROW",
+	"RECEIVE", "SEND", "ENABLE", "DISABLE", "REVERT", "GOTO", "WHILE", "IF", "PRINT", "RAISERROR", "THROW", "SETUSER", "DUMP",
+	"LOAD", "OPEN", "CLOSE", "DEALLOCATE",
 }
+
+// sqlServerPairs are such words that mean something only together.
+var sqlServerPairs = [][2]string{{"NEXT", "VALUE"}, {"END", "CONVERSATION"}, {"GET", "CONVERSATION"}, {"MOVE", "CONVERSATION"},
+	{"ADD", "SIGNATURE"}, {"ADD", "COUNTER"}}
 
 // guardSQLServer: SQL Server has no read-only transactions and takes several statements without a semicolon between them. So a
 // read-only request is one SELECT, with or without a WITH before it, and nothing else; in doubt it is refused.
@@ -105,18 +111,9 @@ func guardSQLServer(text string, readOnly bool) (verdict, error) {
 		return verdict{}, nil
 	}
 	s := scan(text, sqlServerLexis)
-	if s.open || s.statements > 1 || !s.starts("SELECT", "WITH") || s.has(sqlServerWriters...) || nextValue(s.words) {
+	paired := func(words [2]string) bool { return s.pair(words[0], words[1]) }
+	if s.open || s.doubtful || s.statements > 1 || !s.starts("SELECT", "WITH") || s.has(sqlServerWriters...) || slices.ContainsFunc(sqlServerPairs, paired) {
 		return verdict{}, writes("only a single SELECT is allowed in it")
 	}
 	return verdict{}, nil
-}
-
-// nextValue finds NEXT VALUE FOR, which moves a sequence.
-func nextValue(words []string) bool {
-	for i := 1; i < len(words); i++ {
-		if words[i-1] == "NEXT" && words[i] == "VALUE" {
-			return true
-		}
-	}
-	return false
 }

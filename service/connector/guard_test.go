@@ -32,6 +32,23 @@ func TestSQLServerGuard(t *testing.T) {
 		"select 1 /**/ into /**/ t":                                                               false,
 		"select 'a''' into t from u":                                                              false,
 		"select [a]]] into t from u":                                                              false,
+		"select 1delete from t select 1commit":                                                    false,
+		"select $1exec xp_cmdshell 'x'":                                                           false,
+		"select $exec xp_cmdshell 'x'":                                                            false,
+		"select £1exec xp_cmdshell 'x'":                                                           false,
+		"select 0x1drop table t":                                                                  false,
+		"select 1.e1drop table t":                                                                 false,
+		"select .5e-1drop table t":                                                                false,
+		"select 1 setuser 'x'":                                                                    false,
+		"select 1next value for s":                                                                false,
+		"select 1end conversation 'x'":                                                            false,
+		"select 1 add signature to p by certificate c":                                            false,
+		"select 1 -- \r delete from t":                                                            false,
+		"select 1 -- '\r ' delete from t -- '":                                                    false,
+		"select 1 -- \u2028 delete from t":                                                        false,
+		"select 1 -- a\r\n, 2 -- b\r\n":                                                           true,
+		"select t1.last_update, 1e5, $1, 0xadd, 0x1, 1.e1 from t1":                                true,
+		"select case when a = 1 then 2 end as conversation, signature from t": true,
 	} {
 		_, err := guardSQLServer(text, true)
 		if (err == nil) != allowed {
@@ -54,21 +71,40 @@ func TestMySQLGuardReadsBothWays(t *testing.T) {
 		`select 'x\'', "a\" into outfile '/tmp/x' -- "`, `select 'x\'', "a\" /*! into outfile '/tmp/x' */ -- "`,
 		"explain select 1 into @a", "explain insert into t select 1 into @a", "explain analyze insert into t values (1)", "explain format=json into @x select 1",
 		"select 1 /*M! into @a */", "select `a` into @x",
+		// A number ends where a keyword begins.
+		"select 1e1into @a", "select .5into @a", "select 1.e1into @a", "select 1e+1into @a", `select \Ninto @a`, "explain insert into t select 1e1into @a",
+		"select 1 --\x7f ' \n into @a -- '", "select 1 --\x7f into @a",
 	} {
 		if v, err := guardMySQL(text, true); err == nil {
 			t.Errorf("%q passed with %+v", text, v)
 		}
 	}
-	for _, text := range []string{"select '/*! x */'", "select '/*M! x */', `/*!`", "select 1 -- /*! x */", "/* /*! */ select 1", "explain insert into t values (1)", "describe replace into t select 'into'", "select 'into'", "select `into` from t # into", "select 1 -- into", "select 'it\\'s'"} {
+	for _, text := range []string{"select '/*! x */'", "select '/*M! x */', `/*!`", "select 1 -- /*! x */", "/* /*! */ select 1", "explain insert into t values (1)", "describe replace into t select 'into'", "select 'into'", "select `into` from t # into", "select 1 -- into", "select 'it\\'s'", "select t1.e1into from t1", "select 1 --\x01 into @a", "select 1 -- \r into @a"} {
 		if v, err := guardMySQL(text, true); err != nil || v.prepareOnly {
 			t.Errorf("%q: %+v %v", text, v, err)
 		}
 	}
 }
 
+// A comment that -- begins ends at a carriage return too, as PostgreSQL sees it.
+func TestPostgresGuardSeesWhatACarriageReturnUncovers(t *testing.T) {
+	for text, reads := range map[string]bool{
+		"-- \r copy (select 1) to program 'true' /* \n select 1 */": false, "-- \r commit /* \n select 1 */": false,
+		"-- select\rdelete from t": false, "-- delete\r\nselect 1": true, "-- delete\rselect 1": true,
+	} {
+		if v, err := guardPostgres(text, true); err != nil || v.prepareOnly == reads {
+			t.Errorf("%q: %+v, %v", text, v, err)
+		}
+	}
+	if _, err := guardPostgres("-- \r copy t from stdin /* \n */", false); !gateway.IsCode(err, gateway.CodeInvalid) {
+		t.Error(err)
+	}
+}
+
 // Whatever a guard lets through as one reading statement must still be seen when a writing one follows it.
 func FuzzGuard(f *testing.F) {
-	for _, seed := range []string{"select 1", "select 'a' -- b", "with x as (select [a]) select 1 /* x */", "select \"", "select `a\\`", "é", "/*!", ";;"} {
+	for _, seed := range []string{"select 1", "select 'a' -- b", "with x as (select [a]) select 1 /* x */", "select \"", "select `a\\`", "é", "/*!", ";;", "-- \r copy t to program 'x' /* \n select 1 */", "select 1 -- \r", "select 1delete from t",
+		"select 1e1into @a", "select 1.e1into @a", "select .5into @a", `select \Ninto @a`, "select $1exec p", "select 1 --\x7f into @a", "select 0x"} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
@@ -85,6 +121,9 @@ func FuzzGuard(f *testing.F) {
 		}
 		if _, err := guardSQLServer(text+"\n delete from t", true); err == nil {
 			t.Errorf("%q hides what follows it", text)
+		}
+		if _, err := guardSQLServer(text+"\n,1delete from t", true); err == nil {
+			t.Errorf("%q hides what follows it in a number", text)
 		}
 		if s := scan(text, sqlServerLexis); strings.TrimSpace(text) == "" && s.statements > 0 {
 			t.Errorf("%q has statements", text)

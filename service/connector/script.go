@@ -1,6 +1,7 @@
 package connector
 
 import (
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -8,18 +9,25 @@ import (
 
 // lexis says how a database's language writes strings and comments. Reading one wrongly would hide a statement from the guard.
 type lexis struct {
-	// backslash escapes inside strings ('…' and "…", or '…' only), # begins a comment, -- does so only before white space, /*! is code: MySQL.
+	// backslash escapes inside strings ('…' and "…", or '…' only), # begins a comment, -- does so only before white space or a control
+	// character, /*! is code: MySQL.
 	backslash, backslashSingle, hash, dashSpace, code bool
 	// brackets quote names, comments nest: SQL Server.
 	brackets, nested bool
 	// backticks quote names: MySQL, SQLite.
 	backticks bool
+	// returns end a comment that -- begins, as newlines do: PostgreSQL.
+	returns bool
+	// newlines: only they surely end such a comment; what else could is not told by anybody: SQL Server.
+	newlines bool
 }
 
 // script is what the guard needs of a statement's text: what stands outside of strings, quoted names and comments.
 type script struct {
 	// words in capitals, in order.
 	words []string
+	// glued are those of them that hang on a number: databases read the number and then, without a space, what is left (1e1into).
+	glued []string
 	// statements is how many there are, divided by semicolons.
 	statements int
 	// hints: there is a comment that the database runs as code (/*! … */).
@@ -28,15 +36,26 @@ type script struct {
 	variables bool
 	// open: a string, name or comment does not end.
 	open bool
+	// doubtful: there is a comment that servers may see in different ways.
+	doubtful bool
 }
 
-// has reports whether one of the words occurs.
+// has reports whether one of the words occurs, or may occur at the end of what hangs on a number.
 func (s *script) has(words ...string) bool {
-	for _, word := range s.words {
-		for _, wanted := range words {
-			if word == wanted {
-				return true
-			}
+	for _, wanted := range words {
+		ends := func(word string) bool { return strings.HasSuffix(word, wanted) }
+		if slices.Contains(s.words, wanted) || slices.ContainsFunc(s.glued, ends) {
+			return true
+		}
+	}
+	return false
+}
+
+// pair reports whether second comes right after first.
+func (s *script) pair(first, second string) bool {
+	for i := 1; i < len(s.words); i++ {
+		if s.words[i] == second && (s.words[i-1] == first || hangs(s.words[i-1]) && strings.HasSuffix(s.words[i-1], first)) {
+			return true
 		}
 	}
 	return false
@@ -64,6 +83,7 @@ func (s *script) starts(words ...string) bool {
 func scan(text string, l lexis) script {
 	s := script{}
 	inside := false // something of a statement was seen since the last semicolon
+	number := false // the last word was, or was part of, a number
 	for i := 0; i < len(text); {
 		end, what := l.next(text, i)
 		switch what {
@@ -71,15 +91,15 @@ func scan(text string, l lexis) script {
 		case hintPart:
 			s.hints, inside = true, true
 		case wordPart:
-			s.words = append(s.words, strings.ToUpper(text[i:end]))
+			number = s.word(text, i, end, number)
 			inside = true
 		default:
 			inside = inside || text[i] != ';'
 			s.variables = s.variables || text[i] == '@'
 		}
-		if what == openPart {
-			s.open = true
-		}
+		number = number && (what == wordPart || text[i] == '.')
+		s.open = s.open || what == openPart
+		s.doubtful = s.doubtful || what == doubtPart
 		if inside && (what == otherPart && text[i] == ';' || end >= len(text)) {
 			s.statements++
 			inside = false
@@ -87,6 +107,18 @@ func scan(text string, l lexis) script {
 		i = end
 	}
 	return s
+}
+
+// word takes in the word at i. It reports whether that one hangs on a number: what begins with one, the exponent behind a number's point
+// (1.e1, so the last word counts), and MySQL's \N.
+func (s *script) word(text string, i, end int, number bool) bool {
+	word := strings.ToUpper(text[i:end])
+	s.words = append(s.words, word)
+	if !hangs(word) && (i == 0 || text[i-1] != '\\' && (text[i-1] != '.' || !number)) {
+		return false
+	}
+	s.glued = append(s.glued, word)
+	return true
 }
 
 // part is a piece of a statement.
@@ -98,6 +130,7 @@ const (
 	quotePart             // a string or a quoted name
 	hintPart              // the beginning of a comment that is code
 	openPart              // a string or a comment that does not end
+	doubtPart             // what may be a comment, or may be none
 	otherPart             // any one other character
 )
 
@@ -111,10 +144,9 @@ func (l lexis) next(text string, i int) (end int, what part) {
 		}
 		return l.blockComment(text, i)
 	case strings.HasPrefix(rest, "--") && (!l.dashSpace || len(rest) == 2 || rest[2] <= ' '), b == '#' && l.hash:
-		if n := strings.IndexByte(rest, '\n'); n >= 0 {
-			return i + n + 1, spacePart
-		}
-		return len(text), spacePart
+		return l.lineComment(text, i)
+	case l.dashSpace && strings.HasPrefix(rest, "--\x7f"):
+		return i + 3, doubtPart
 	case b == '\'', b == '"', b == '`' && l.backticks, b == '[' && l.brackets:
 		return l.quoted(text, i)
 	case b <= ' ':
@@ -136,6 +168,27 @@ func wordLength(text string) int {
 		return n
 	}
 	return len(text)
+}
+
+// hangs reports whether a word begins with a number (1e1, 0x1, and money: $1), so that another may begin inside of it.
+func hangs(word string) bool {
+	first, _ := utf8.DecodeRuneInString(word)
+	return first == '$' || unicode.IsDigit(first)
+}
+
+func (l lexis) lineComment(text string, i int) (int, part) {
+	ends := "\n"
+	if l.returns {
+		ends = "\r\n"
+	}
+	end := len(text)
+	if n := strings.IndexAny(text[i:], ends); n >= 0 {
+		end = i + n + 1
+	}
+	if l.newlines && strings.ContainsAny(strings.TrimRight(text[i:end], "\r\n"), "\r\v\f\u0085\u2028\u2029") {
+		return end, doubtPart
+	}
+	return end, spacePart
 }
 
 func (l lexis) blockComment(text string, i int) (int, part) {
