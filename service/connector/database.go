@@ -223,7 +223,7 @@ func (q *driverQuery) stream(ctx context.Context, conn driver.Conn, a *answer) e
 		return err
 	}
 	if len(rows.Columns()) == 0 {
-		err := errors.Join(rows.Close(), finish())
+		err := errors.Join(q.rest(rows), rows.Close(), finish())
 		if err != nil {
 			return err
 		}
@@ -235,10 +235,42 @@ func (q *driverQuery) stream(ctx context.Context, conn driver.Conn, a *answer) e
 	if q.abandons(err) {
 		return err
 	}
-	if closed := errors.Join(rows.Close(), finish()); err == nil {
-		return closed
+	enough := errors.Is(err, errEnough)
+	var left error
+	if err == nil || enough {
+		left = q.rest(rows)
+	}
+	left = errors.Join(left, rows.Close(), finish())
+	if err == nil || enough && !q.readOnly && left != nil {
+		return left // a write that fails after the rows that are wanted has failed
 	}
 	return err
+}
+
+// rest reads what a statement that writes still has to say, all results after the first included. Where closing does not read it, closing
+// ends the statement there and then and says nothing of it (go-mssqldb: Rows.Close), and the half of it that ran would be committed. A
+// driver that knows of no further results (SQLite's) has written everything before the first row.
+func (q *driverQuery) rest(rows driver.Rows) error {
+	sets, several := rows.(driver.RowsNextResultSet)
+	if q.readOnly || !several || q.dialect.drains() {
+		return nil
+	}
+	for {
+		values := make([]driver.Value, len(rows.Columns()))
+		var err error
+		for err == nil {
+			err = rows.Next(values)
+		}
+		if err == io.EOF {
+			err = sets.NextResultSet()
+		}
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
 }
 
 // query starts the statement; finish comes after its rows.
@@ -272,6 +304,9 @@ func (q *driverQuery) count(ctx context.Context, conn driver.Conn) (int64, error
 	value := make([]driver.Value, 1)
 	err = rows.Next(value)
 	n, _ := value[0].(int64)
+	if err == nil {
+		err = one.rest(rows)
+	}
 	return n, errors.Join(err, rows.Close(), finish())
 }
 
