@@ -165,8 +165,8 @@ func TestSQLiteSaysWhichFileItOpened(t *testing.T) {
 		t.Fatal(err)
 	}
 	// As if the link had been a file when the path was checked.
-	connector := &sqliteConnector{dsn: sqliteDSN(link, true), folders: []string{folder}}
-	if _, err := connector.Connect(t.Context()); gateway.AsError(err) == nil || gateway.AsError(err).Code != gateway.CodeNotAllowedHere {
+	connector := &sqliteConnector{path: link, folders: []string{folder}, readOnly: true}
+	if _, err := connector.open(link); gateway.AsError(err) == nil || gateway.AsError(err).Code != gateway.CodeNotAllowedHere {
 		t.Errorf("got %v", err)
 	} else if strings.Contains(err.Error(), outside) {
 		t.Errorf("it tells the path: %v", err)

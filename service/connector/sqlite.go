@@ -5,6 +5,7 @@ import (
 	"database/sql/driver"
 	"errors"
 	"net/url"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -26,11 +27,11 @@ func openSQLite(d *gateway.TaskSource, readOnly bool, folders []string) (source,
 	if err != nil {
 		return nil, err
 	}
-	file, err := allowedFile(place.Path, folders)
-	if err != nil {
+	if _, err := allowedFile(place.Path, folders); err != nil {
 		return nil, err
 	}
-	return newDatabase(&sqliteConnector{dsn: sqliteDSN(file.real, readOnly), folders: folders}, &sqliteDialect{path: place.Path, readOnly: readOnly}), nil
+	connector := &sqliteConnector{path: place.Path, folders: folders, readOnly: readOnly}
+	return newDatabase(connector, &sqliteDialect{path: place.Path, readOnly: readOnly}), nil
 }
 
 // sqliteDSN opens an existing file, for reading only if that is all that is wanted.
@@ -42,10 +43,11 @@ func sqliteDSN(path string, readOnly bool) string {
 	return "file:" + (&url.URL{Path: path}).EscapedPath() + options
 }
 
-// sqliteConnector opens connections with an authoriser.
+// sqliteConnector opens connections with an authoriser, each to what lies at the path then.
 type sqliteConnector struct {
-	dsn     string
-	folders []string
+	path     string
+	folders  []string
+	readOnly bool
 }
 
 func (c *sqliteConnector) Driver() driver.Driver {
@@ -78,15 +80,45 @@ func (c *sqliteConnector) checkPlace(conn *sqlite3.SQLiteConn) error {
 }
 
 func (c *sqliteConnector) Connect(context.Context) (driver.Conn, error) {
-	conn, err := c.Driver().Open(c.dsn)
+	file, err := allowedFile(c.path, c.folders)
 	if err != nil {
 		return nil, err
 	}
-	return &sqliteConn{conn.(*sqlite3.SQLiteConn)}, nil
+	return c.open(file.real)
+}
+
+// open opens a file. When another one was put in its place meanwhile, it is not known which of the two SQLite has.
+func (c *sqliteConnector) open(real string) (driver.Conn, error) {
+	before, err := os.Stat(real)
+	if err != nil {
+		return nil, err
+	}
+	conn, err := c.Driver().Open(sqliteDSN(real, c.readOnly))
+	if err != nil {
+		return nil, err
+	}
+	if after, err := os.Stat(real); err != nil || !os.SameFile(before, after) {
+		return nil, errors.Join(driver.ErrBadConn, conn.Close())
+	}
+	return &sqliteConn{SQLiteConn: conn.(*sqlite3.SQLiteConn), path: c.path, file: before}, nil
 }
 
 // sqliteConn is a connection that bounds what its statements take.
-type sqliteConn struct{ *sqlite3.SQLiteConn }
+type sqliteConn struct {
+	*sqlite3.SQLiteConn
+	path string
+	// file is what lay at the path when it was opened.
+	file os.FileInfo
+}
+
+// ResetSession gives up a connection whose file has been replaced (a new one is often published by renaming it, or a link to it): SQLite
+// would go on reading the old one, and lose what it writes.
+func (c *sqliteConn) ResetSession(context.Context) error {
+	if now, err := os.Stat(c.path); err != nil || !os.SameFile(c.file, now) {
+		return driver.ErrBadConn
+	}
+	return nil
+}
 
 // sqliteBounds are how large a value of a row with so many columns may be: eight times maxRow together.
 var sqliteBounds = []struct{ columns, value int }{{8, maxRow}, {32, maxRow / 4}, {128, maxRow / 16}, {2000, maxRow / 256}}
