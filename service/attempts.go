@@ -31,21 +31,23 @@ type failedTry struct {
 	member gateway.ID
 	at     time.Time
 	reason routing.Reason
-	// unsent: the member gave no sign in time, or what came of it broke.
-	unsent bool
+	// lost: the member gave no sign in time, or its tunnel broke; it may be reached over its other one. Only what may run twice is.
+	lost bool
 }
 
 func (r *running) note(member gateway.ID, err error) {
 	f := failedTry{member: member, at: r.Now(), reason: routing.Offline}
 	var attempt *gateway.AttemptError
 	if errors.As(err, &attempt) {
-		f.reason, f.unsent = routing.ReasonOf(attempt.Err), attempt.Phase == gateway.PhaseNotSent
+		f.reason = routing.ReasonOf(attempt.Err)
+		f.lost = attempt.Phase == gateway.PhaseNotSent || attempt.Phase == gateway.PhaseStarted && r.task.ReadOnly
 	}
 	r.tried = append(r.tried, f)
 }
 
-// mayTry lets a member have one attempt. When nobody else is left it gets one more if it went and came back meanwhile, or if it only gave
-// no sign in time: a machine that stands still for two seconds has not gone. Otherwise the reason is that of the last attempt.
+// mayTry lets a member have one attempt. When nobody else is left it gets one more if it went and came back meanwhile, or if the attempt
+// was only lost: a machine that stands still for two seconds, or one of whose two tunnels broke, has not gone. Otherwise the reason is
+// that of the last attempt.
 func (r *running) mayTry(member gateway.ID) (bool, routing.Reason) {
 	times, last := 0, failedTry{}
 	for _, f := range r.tried {
@@ -53,7 +55,7 @@ func (r *running) mayTry(member gateway.ID) (bool, routing.Reason) {
 			times, last = times+1, f
 		}
 	}
-	return times == 0 || times == 1 && (last.unsent || r.Tunnels.Presence(member).Since.After(last.at)), last.reason
+	return times == 0 || times == 1 && (last.lost || r.Tunnels.Presence(member).Since.After(last.at)), last.reason
 }
 
 func (r *running) result() (*Response, error) {

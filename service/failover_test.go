@@ -103,3 +103,40 @@ func TestSilentMembersAreAskedTwice(t *testing.T) {
 		}
 	}
 }
+
+// A member whose tunnel broke under a reading request is asked again over its other tunnel when nobody else is left; not more often, and
+// never to write.
+func TestAMemberIsAskedAgainOverItsOtherTunnel(t *testing.T) {
+	for _, c := range []struct {
+		name          string
+		readOnly      bool
+		broken, asked int
+		want          gateway.Code
+	}{
+		{"reading, one tunnel broke", true, 1, 2, ""},
+		{"reading, both tunnels broke", true, 9, 2, gateway.CodeUnreachable},
+		{"writing", false, 1, 1, gateway.CodeOutcomeUnknown},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w := newWorld(t)
+			cluster, members, source := w.cluster(t, 1)
+			lost := failing(gateway.PhaseStarted, gateway.CodeOutcomeUnknown)
+			w.tunnels.answer(members[0], func(task *gateway.Task) (*gateway.Answer, error) {
+				if c.broken--; c.broken >= 0 {
+					return lost(task)
+				}
+				return small("fine"), nil
+			})
+			response, err := w.Dispatcher.Dispatch(context.Background(), w.admin, query(cluster, source, c.readOnly))
+			if c.want == "" {
+				must(t, err)
+				response.Body.Close()
+			} else if !gateway.IsCode(err, c.want) {
+				t.Errorf("got %v, want %s", err, c.want)
+			}
+			if sent := w.tunnels.sentTo(); len(sent) != c.asked {
+				t.Errorf("%d attempts, want %d", len(sent), c.asked)
+			}
+		})
+	}
+}
