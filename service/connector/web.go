@@ -9,10 +9,8 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptrace"
-	"net/textproto"
 	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -24,7 +22,6 @@ import (
 const (
 	maxRedirects      = 5
 	maxResponseHeader = 64 << 10
-	maxWebHeaders     = 100
 )
 
 // web is a registered web address. Requests go to its scheme, host and port, and to paths below its own; nowhere else, not by a
@@ -114,7 +111,7 @@ func (w *web) probe(ctx context.Context) error {
 }
 
 func (w *web) run(ctx context.Context, task *gateway.Task, out gateway.Output) (gateway.Summary, error) {
-	if err := errors.Join(checkMethod(task.HTTP.Method, task.ReadOnly), checkOverrides(task.HTTP.Headers, task.ReadOnly)); err != nil {
+	if err := errors.Join(checkMethod(task.HTTP.Method, task.ReadOnly), checkHeaders(task.HTTP.Headers, task.ReadOnly)); err != nil {
 		return gateway.Summary{}, err
 	}
 	target, err := join(w.base, task.HTTP.Path)
@@ -153,20 +150,6 @@ func checkMethod(method string, readOnly bool) error {
 	return nil
 }
 
-// overridingHeaders make some servers run another method or path than the request line's. Servers behind CGI cannot tell _ from -.
-var overridingHeaders = []string{"x-http-method-override", "x-http-method", "x-method-override", "x-original-url", "x-rewrite-url"}
-
-// checkOverrides refuses headers with which a request that reads could write, or leave the registered address.
-func checkOverrides(headers map[string]string, readOnly bool) error {
-	for name := range headers {
-		plain := strings.ToLower(strings.ReplaceAll(name, "_", "-"))
-		if readOnly && slices.Contains(overridingHeaders, plain) {
-			return writes("the header " + strconv.Quote(name) + " may make the server do something else")
-		}
-	}
-	return nil
-}
-
 func (w *web) send(ctx context.Context, call *gateway.HTTPCall, target *url.URL) (*http.Response, error) {
 	var body io.Reader
 	if call.Body != "" {
@@ -201,51 +184,6 @@ func (w *web) do(request *http.Request) (*http.Response, error) {
 		return nil, w.failure(err, left.Load())
 	}
 	return answer, nil
-}
-
-// droppedHeaders are not the caller's to set: they belong to the connection or come from the stored credentials.
-var droppedHeaders = []string{
-	"Host", "Connection", "Keep-Alive", "Proxy-Authenticate", "Proxy-Authorization", "Proxy-Connection", "Te", "Trailer",
-	"Transfer-Encoding", "Upgrade", "Content-Length", "Authorization", "Accept-Encoding", "Expect",
-}
-
-// copyHeaders takes over the caller's headers, except those that are not the caller's to set and those that Connection names.
-func copyHeaders(to http.Header, from map[string]string) error {
-	if len(from) > maxWebHeaders {
-		return gateway.Errorf(gateway.CodeInvalid, "The request has %d headers; %d are allowed.", len(from), maxWebHeaders)
-	}
-	dropped := droppedHeaders
-	for name, value := range from {
-		if strings.EqualFold(name, "Connection") {
-			for option := range strings.SplitSeq(value, ",") {
-				dropped = append(slices.Clone(dropped), textproto.CanonicalMIMEHeaderKey(strings.TrimSpace(option)))
-			}
-		}
-	}
-	for name, value := range from {
-		if !validHeaderName(name) || !validHeaderValue(value) {
-			return gateway.Errorf(gateway.CodeInvalid, "The header %q is malformed.", name)
-		}
-		if !slices.Contains(dropped, textproto.CanonicalMIMEHeaderKey(name)) {
-			to.Set(name, value)
-		}
-	}
-	return nil
-}
-
-func validHeaderName(name string) bool {
-	for i := range len(name) {
-		b := name[i]
-		letter := b >= 'a' && b <= 'z' || b >= 'A' && b <= 'Z' || b >= '0' && b <= '9'
-		if !letter && !strings.ContainsRune("!#$%&'*+-.^_`|~", rune(b)) {
-			return false
-		}
-	}
-	return name != ""
-}
-
-func validHeaderValue(value string) bool {
-	return !strings.ContainsFunc(value, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f })
 }
 
 // stream copies the body as it comes. The output decides when it goes out.

@@ -150,24 +150,6 @@ func TestWebStreamsAndEnds(t *testing.T) {
 	<-gone
 }
 
-// Some servers take the method or the path from a header, so such a header can make a request write that only reads.
-func TestReadOnlyWebTakesNoOverridingHeaders(t *testing.T) {
-	asked := 0
-	here := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked++ }))
-	defer here.Close()
-	r := webRig(t, gateway.TypeWeb, here.URL, nil)
-	for _, name := range []string{"X-HTTP-Method-Override", "x-http-method", "X-METHOD-OVERRIDE", "X-Original-URL", "x-rewrite-url", "X_HTTP_Method_Override", "X-Http_Method-Override"} {
-		call := gateway.HTTPCall{Method: "GET", Headers: map[string]string{name: "DELETE"}}
-		if _, err := r.call(t.Context(), true, call); !gateway.IsCode(err, gateway.CodeReadOnly) || !strings.Contains(err.Error(), name) || asked != 0 {
-			t.Errorf("%s: %v, asked %d times", name, err, asked)
-		}
-	}
-	call := gateway.HTTPCall{Method: "GET", Headers: map[string]string{"X-HTTP-Method": "MERGE", "X-Other": "x"}}
-	if _, err := r.call(t.Context(), false, call); err != nil || asked != 1 {
-		t.Error("with readOnly false:", err)
-	}
-}
-
 func TestJoin(t *testing.T) {
 	base := baseURL(t, "https://api.local/v1/data?key=1")
 	for path, want := range map[string]string{
