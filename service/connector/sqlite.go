@@ -192,14 +192,29 @@ func (s *sqliteDialect) bound(driver.Conn, int) *meter { return nil }
 // maxRealDigits is how many digits a floating-point number always keeps.
 const maxRealDigits = 15
 
-// decimal: SQLite has no decimals, and to it a text is neither equal to a number nor less than one. So what a floating-point number keeps
-// is bound as one, and only what it would cut is bound as text.
+// decimal: SQLite has no decimals, and to it every text is greater than every number. So what a floating-point number keeps is bound as
+// one, and as text only what would lose digits: that can be stored, and compared with a column of numbers.
 func (s *sqliteDialect) decimal(text string) any {
-	digits := strings.Count(text, "") - 1 - strings.Count(text, ".") - strings.Count(text, "-")
-	if real, err := strconv.ParseFloat(text, 64); err == nil && digits <= maxRealDigits {
+	real, err := strconv.ParseFloat(text, 64)
+	if err != nil {
+		return text
+	}
+	digits, exponent := significant(text)
+	keptDigits, keptExponent := significant(strconv.FormatFloat(real, 'e', -1, 64))
+	if len(digits) <= maxRealDigits || digits == keptDigits && exponent == keptExponent {
 		return real
 	}
 	return text
+}
+
+// significant returns the digits of a decimal number without the zeros around them, and the power of ten of the first of them.
+func significant(text string) (digits string, exponent int) {
+	mantissa, power, _ := strings.Cut(strings.ToLower(strings.TrimPrefix(text, "-")), "e")
+	exponent, _ = strconv.Atoi(power)
+	whole, fraction, _ := strings.Cut(mantissa, ".")
+	digits = strings.TrimLeft(whole+fraction, "0")
+	exponent += len(whole) - 1 - (len(whole+fraction) - len(digits))
+	return strings.TrimRight(digits, "0"), exponent
 }
 
 func (s *sqliteDialect) affected() string { return "select changes()" }

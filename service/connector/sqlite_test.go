@@ -2,12 +2,16 @@ package connector
 
 import (
 	"encoding/json"
+	"fmt"
+	"math/big"
 	"os"
 	"path/filepath"
 	"reflect"
+	"strconv"
 	"testing"
 
 	"github.com/mattn/go-sqlite3"
+	"pgregory.net/rapid"
 
 	"comporta/service/gateway"
 )
@@ -79,4 +83,37 @@ func TestAReplacedSQLiteFileIsSeen(t *testing.T) {
 	r.refused(true, "select x from v", gateway.CodeDataSourceAccess)
 	publish(t, path, "back")
 	holds("back")
+}
+
+// To SQLite every text is greater than every number. So a number is bound as text only when it would lose digits otherwise.
+func TestNumbersAreNumbersToSQLite(t *testing.T) {
+	r, _ := sqliteRig(t)
+	for number, want := range map[json.Number]string{
+		"0.30000000000000004": "real", "3.3333333333333335": "real", "0.00000000000000012": "real", "100000000000000000000": "real", "1.5": "real",
+		"-0.30000000000000004": "real", "0.1000000000000000000000": "real", "123.4500000000000000000e1": "real", "17976931348623157e292": "real",
+		"0.30000000000000000000004": "text", "1234567890123456789012345678.0123456789": "text", "18446744073709551615": "text", "1e400": "text", "1e-400": "real",
+		"0.1234567890123456789e-999999999999": "text",
+	} {
+		if got := r.read("select typeof(?)", number); got[0][0] != want {
+			t.Errorf("%s is bound as %v, want %s", number, got, want)
+		}
+	}
+	if got := r.read("select 5 > ?, 5 > ?, 5 < ?", json.Number("0.30000000000000004"), json.Number("-3.3333333333333335"), json.Number("100000000000000000000")); !reflect.DeepEqual(got, [][]any{{json.Number("1"), json.Number("1"), json.Number("1")}}) {
+		t.Error(got)
+	}
+}
+
+// What is bound as a real reads back as the same decimal, however it was written.
+func TestARealKeepsItsDigits(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		text := fmt.Sprintf("%s%de%d", rapid.StringMatching(`-?(0|[1-9][0-9]{0,25})(\.[0-9]{1,25})?`).Draw(t, "number"), rapid.IntRange(0, 9).Draw(t, "digit"), rapid.IntRange(-40, 40).Draw(t, "exponent"))
+		real, ok := (&sqliteDialect{}).decimal(text).(float64)
+		if !ok {
+			return
+		}
+		want, _ := new(big.Rat).SetString(text)
+		if got, _ := new(big.Rat).SetString(strconv.FormatFloat(real, 'e', -1, 64)); got.Cmp(want) != 0 {
+			t.Fatalf("%s becomes %v", text, real)
+		}
+	})
 }
