@@ -1,6 +1,7 @@
 package persistence
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -25,9 +26,9 @@ const (
 var ErrInUse = errors.New("another service uses this state")
 
 // claim keeps every other service off the state until this store is closed or the process ends, however it ends. A service that is just
-// ending is waited for. On PostgreSQL the claim ends when the database itself restarts.
+// ending is waited for.
 func (s *SQL) claim(ctx context.Context, cfg Config) error {
-	take := s.claimDatabase
+	take := func(ctx context.Context) (string, error) { return s.claimDatabase(ctx, cfg) }
 	if cfg.URL == "" {
 		take = func(context.Context) (string, error) { return s.claimFolder(cfg.DataDir) }
 	}
@@ -69,20 +70,28 @@ func (s *SQL) claimFolder(dir string) (holder string, err error) {
 	return "", os.WriteFile(path, fmt.Appendf(nil, "process %d on %s\n", os.Getpid(), host), 0o600)
 }
 
-func (s *SQL) claimDatabase(ctx context.Context) (holder string, err error) {
+func (s *SQL) claimDatabase(ctx context.Context, cfg Config) (holder string, err error) {
+	conn, holder, err := s.tryLock(ctx)
+	if conn != nil {
+		s.release = s.hold(conn, cmp.Or(cfg.Watch, watchEvery), cfg.OnLost)
+	}
+	return holder, err
+}
+
+// tryLock returns the connection that holds the claim, or else who has it.
+func (s *SQL) tryLock(ctx context.Context) (*sql.Conn, string, error) {
 	conn, err := s.write.Conn(ctx)
 	if err != nil {
-		return "", err
+		return nil, "", err
 	}
 	var got bool
 	if err := conn.QueryRowContext(ctx, claimPostgres).Scan(&got); err != nil {
-		return "", errors.Join(fmt.Errorf("the database cannot be claimed: %w", err), conn.Close())
+		return nil, "", errors.Join(fmt.Errorf("the database cannot be claimed: %w", err), conn.Close())
 	}
 	if got {
-		s.release = conn.Close
-		return "", nil
+		return conn, "", nil
 	}
-	holder = "its database connection is not known"
+	holder := "its database connection is not known"
 	var pid sql.NullInt64
 	var from sql.NullString
 	err = conn.QueryRowContext(ctx, `SELECT a.pid, host(a.client_addr) FROM pg_locks l JOIN pg_stat_activity a ON a.pid = l.pid
@@ -90,5 +99,5 @@ WHERE l.locktype = 'advisory' AND l.classid = 1129270608 AND l.objid = 1 AND l.g
 	if err == nil {
 		holder = fmt.Sprintf("database connection %d from %s", pid.Int64, from.String)
 	}
-	return holder, conn.Close()
+	return nil, holder, conn.Close()
 }

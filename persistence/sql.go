@@ -22,6 +22,10 @@ type Config struct {
 	URL string
 	// Exclusive, when set, refuses a state that another process holds exclusively, after waiting so long for it to end (ErrInUse).
 	Exclusive time.Duration
+	// Watch is how often it is looked whether the state is still held, 5 s when 0. OnLost is told, once, that another process holds it now;
+	// nil for nobody. Both are for PostgreSQL, where whatever ends a connection ends the claim.
+	Watch  time.Duration
+	OnLost func(error)
 	// Now is the clock. Required.
 	Now func() time.Time
 	// Log takes what an operator should know. Required.

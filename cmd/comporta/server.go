@@ -49,7 +49,7 @@ type server struct {
 	address string
 	first   service.FirstAdmin
 	service *service.Service
-	// failed gets the error of a listener that ended by itself.
+	// failed gets the error that ends the service: of a listener that ended by itself, or that another service has the state now.
 	failed chan error
 
 	cfg         serverConfig
@@ -141,7 +141,7 @@ func reachable(address net.Addr) string {
 // open opens the database and puts the use cases and the tunnels together.
 func (s *server) open(ctx context.Context) error {
 	var err error
-	s.store, err = persistence.Open(ctx, persistence.Config{DataDir: s.cfg.Data, URL: s.cfg.databaseURL, Exclusive: claimTimeout, Now: time.Now, Log: s.cfg.log})
+	s.store, err = persistence.Open(ctx, persistence.Config{DataDir: s.cfg.Data, URL: s.cfg.databaseURL, Exclusive: claimTimeout, OnLost: s.fail, Now: time.Now, Log: s.cfg.log})
 	if err != nil {
 		return err
 	}
@@ -185,9 +185,17 @@ func (s *server) serve(listener net.Listener, handler http.Handler, cert *certif
 	s.http = append(s.http, h)
 	s.upkept.Go(func() {
 		if err := answer(); !errors.Is(err, http.ErrServerClosed) {
-			s.failed <- fmt.Errorf("the listener on %s ended: %w", listener.Addr(), err)
+			s.fail(fmt.Errorf("the listener on %s ended: %w", listener.Addr(), err))
 		}
 	})
+}
+
+// fail ends the service. The first reason counts.
+func (s *server) fail(err error) {
+	select {
+	case s.failed <- err:
+	default:
+	}
 }
 
 // reload reads the certificate again.
