@@ -99,6 +99,30 @@ func TestACSVRowIsBounded(t *testing.T) {
 	}
 }
 
+// A first line of nothing but commas names millions of columns, each of which takes memory many times over.
+func TestACSVFilesColumnsAreBounded(t *testing.T) {
+	folder, c := shelf(t)
+	path := filepath.Join(folder, "wide.csv")
+	for head, want := range map[string]bool{
+		strings.Repeat(",", maxFileColumns-1): true, strings.Repeat(",", maxFileColumns): false, strings.Repeat(",", 15<<20): false,
+		strings.Repeat("x", maxHeader+8<<10) + ",y": false, strings.Repeat("x", 1000) + ",y": true,
+	} {
+		if err := os.WriteFile(path, []byte(head+"\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		_, err := c.Run(t.Context(), fileTask(gateway.TypeFile, path, ""), nil, &memory{})
+		runtime.ReadMemStats(&after)
+		if want != (err == nil) || err != nil && !(gateway.IsCode(err, gateway.CodeQuery) && strings.Contains(err.Error(), "2000 columns")) {
+			t.Errorf("a head of %d bytes: %v", len(head), err)
+		}
+		if took := after.TotalAlloc - before.TotalAlloc; took > 256<<20 {
+			t.Errorf("a head of %d bytes took %d MiB", len(head), took>>20)
+		}
+	}
+}
+
 // Rows that nobody wants are read over at the end of a request that writes; together they may be more than one row may be.
 func TestTheBoundIsNotOneOfWhatIsLeftOver(t *testing.T) {
 	r, _ := mariadbRig(t)

@@ -17,7 +17,7 @@ type ndjsonEncoder struct {
 func (*ndjsonEncoder) contentType() string { return string(gateway.FormatNDJSON) }
 
 func (e *ndjsonEncoder) begin(dst []byte, columns []column) []byte {
-	used := map[string]bool{}
+	used := map[string]int{}
 	for i, c := range columns {
 		key := []byte{','}
 		if i == 0 {
@@ -29,13 +29,15 @@ func (e *ndjsonEncoder) begin(dst []byte, columns []column) []byte {
 	return dst
 }
 
-// unused returns name, with the lowest number from 2 behind it that makes it a new one, and marks it used.
-func unused(name string, used map[string]bool) string {
+// unused returns name, with the lowest number from 2 behind it that makes it a new one. used has the names that are taken, each with the
+// last number that was tried behind it: a thousand columns of one name are not to be a million tries.
+func unused(name string, used map[string]int) string {
 	candidate := name
-	for n := 2; used[candidate]; n++ {
+	for n := max(used[name], 1); used[candidate] > 0; used[name] = n {
+		n++
 		candidate = name + "_" + strconv.Itoa(n)
 	}
-	used[candidate] = true
+	used[candidate] = 1
 	return candidate
 }
 

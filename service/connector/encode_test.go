@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"io"
 	"math"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -39,6 +40,31 @@ func TestDocuments(t *testing.T) {
 		if got := string(e.end(e.begin(nil, nil), changed)); got != want {
 			t.Errorf("got %s, want %s", got, want)
 		}
+	}
+}
+
+func TestKeysAreUnique(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		used, taken := map[string]int{}, map[string]bool{}
+		for _, name := range rapid.SliceOf(rapid.SampledFrom([]string{"a", "a_2", "a_3", "a_2_2", "b", ""})).Draw(t, "names") {
+			want := name
+			for n := 2; taken[want]; n++ {
+				want = name + "_" + strconv.Itoa(n)
+			}
+			taken[want] = true
+			if got := unused(name, used); got != want {
+				t.Fatalf("%q becomes %q, want %q", name, got, want)
+			}
+		}
+	})
+}
+
+// A thousand columns of one name are not a million tries.
+func TestManyColumnsOfOneNameAreCheap(t *testing.T) {
+	columns := make([]column, 1000)
+	each := testing.AllocsPerRun(3, func() { (&ndjsonEncoder{}).begin(nil, columns) }) / float64(len(columns))
+	if each > 10 {
+		t.Errorf("%.0f allocations for each", each)
 	}
 }
 

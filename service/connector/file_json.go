@@ -11,9 +11,6 @@ import (
 	"comporta/service/gateway"
 )
 
-// maxJSONColumns is how many columns the rows of a JSON file may have together.
-const maxJSONColumns = 2000
-
 // readJSONFile answers the objects of a JSON array, or of one object per line, as rows. The file is read twice: first for the names and types
 // of the columns, which an answer begins with, then for the rows. What is missing in an object is null.
 func readJSONFile(ctx context.Context, f io.ReadSeeker, array bool, a *answer) error {
@@ -120,8 +117,8 @@ func (s *jsonShape) learn(row []byte) error {
 	return eachField(row, func(name string, value json.RawMessage) error {
 		i, ok := s.at[name]
 		if !ok {
-			if len(s.names) == maxJSONColumns {
-				return gateway.Errorf(gateway.CodeQuery, "The JSON file has more than %d columns.", maxJSONColumns)
+			if len(s.names) == maxFileColumns {
+				return gateway.Errorf(gateway.CodeQuery, "The JSON file has more than %d columns.", maxFileColumns)
 			}
 			i = len(s.names)
 			s.at[name], s.names, s.kinds = i, append(s.names, name), append(s.kinds, "")
