@@ -69,6 +69,7 @@ type body struct {
 	dispatcher *Dispatcher
 	ctx        context.Context
 	cancel     context.CancelFunc
+	readOnly   bool
 	inner      io.ReadCloser
 	answer     *gateway.Answer
 	record     gateway.DispatchRecord
@@ -87,13 +88,23 @@ func (b *body) Read(p []byte) (int, error) {
 		b.outcome = "ok"
 		return n, err
 	}
+	return n, b.fail(err)
+}
+
+// fail makes of a broken answer what the caller is told, and what the record says.
+func (b *body) fail(err error) *gateway.Error {
 	e := gateway.AsError(broken(err))
+	over := ended(b.ctx.Err(), true)
+	gone := over != nil && over.Code == gateway.CodeClientGone
+	if !b.readOnly && !gone {
+		e = lostOutcome(e)
+	}
 	b.outcome = e.Code
-	if over := ended(b.ctx.Err()); over != nil && e.Code == gateway.CodeBroken {
+	if over != nil && e.Code == gateway.CodeBroken {
 		// The time ran out on this side, so nobody marked the document: to the caller it is broken, in the record it is a time-out.
 		b.outcome, e.Message = over.Code, over.Message
 	}
-	return n, e
+	return e
 }
 
 // Close cancels what still runs on the member.

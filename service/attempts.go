@@ -92,7 +92,7 @@ func (r *running) follow() (again bool) {
 		r.record.MemberID = m.ID
 		answer, err := r.attempt(m.ID)
 		if err == nil {
-			r.response, r.err, r.full = r.respond(r.ctx, r.cancel, m, answer, r.record), nil, false
+			r.response, r.err, r.full = r.respond(m, answer), nil, false
 			return false
 		}
 		if r.err = r.afterFailure(plan, i, err); r.err != nil {
@@ -150,14 +150,17 @@ func (r *running) attempt(member gateway.ID) (*gateway.Answer, error) {
 	return answer, nil
 }
 
-// lostOutcome is what a caller hears of a write whose answer broke before any of it reached him: not that an answer broke, but that he has
-// to look.
+// lostOutcome is what a caller hears of a write whose answer did not come through: not that an answer broke, or that its time was up, but
+// that he has to look. What the member said itself stays.
 func lostOutcome(e *gateway.Error) *gateway.Error {
-	if e.Code != gateway.CodeBroken {
+	if told(e) {
 		return e
 	}
-	return gateway.Wrap(gateway.CodeOutcomeUnknown, e, "The connection to the gateway member broke while its answer was on the way. The request ran once or not at all; look before you repeat it.")
+	return gateway.Wrap(gateway.CodeOutcomeUnknown, e, "The answer of the gateway member did not come through whole. The request ran once or not at all; look before you repeat it.")
 }
+
+// told holds for what the member said of its request: it has crossed the tunnel as words. What arose on this side has a cause.
+func told(e *gateway.Error) bool { return e.Cause == nil && e.Code != gateway.CodeBroken }
 
 // afterFailure decides what a failed attempt means: nil to move on along the plan, else what the caller gets.
 func (r *running) afterFailure(plan *plan, i int, err error) error {
@@ -165,35 +168,41 @@ func (r *running) afterFailure(plan *plan, i int, err error) error {
 	if !errors.As(err, &attempt) {
 		return err
 	}
-	if e := ended(r.ctx.Err()); e != nil {
+	if r.final(attempt) {
+		return attempt.Err
+	}
+	if e := ended(r.ctx.Err(), attempt.Phase == gateway.PhaseStarted); e != nil {
 		return e
 	}
-	switch attempt.Phase {
-	case gateway.PhaseAnswered:
-		if !attempt.Err.Elsewhere {
-			return attempt.Err
-		}
+	if attempt.Phase == gateway.PhaseAnswered {
 		r.unreached = attempt.Err
-	case gateway.PhaseStarted:
-		if !r.task.ReadOnly {
-			return attempt.Err
-		}
 	}
 	plan.failed(i, attempt)
 	return nil
 }
 
-// ended says why the request's own time is over, if it is: err is what its context says.
-func ended(err error) *gateway.Error {
+// final holds for what no other member can change: what a member found out, and a write that may have been done. It holds also when the
+// request's time is over: who hears only that asks again, and would write twice.
+func (r *running) final(attempt *gateway.AttemptError) bool {
+	switch attempt.Phase {
+	case gateway.PhaseAnswered:
+		return !attempt.Err.Elsewhere
+	case gateway.PhaseStarted:
+		return !r.task.ReadOnly
+	}
+	return false
+}
+
+// ended says why the request's own time is over, if it is: err is what its context says. taken: a member may have begun it, and the end of
+// its context has cancelled it there.
+func ended(err error, taken bool) *gateway.Error {
 	switch {
+	case errors.Is(err, context.DeadlineExceeded) && taken:
+		return gateway.Errorf(gateway.CodeTimeout, "The request ran out of its time and was cancelled on the member. Ask for a longer timeoutSeconds if it needs one.")
 	case errors.Is(err, context.DeadlineExceeded):
-		return errTimeout()
+		return gateway.Errorf(gateway.CodeTimeout, "The request ran out of its time before a gateway member took it. Ask for a longer timeoutSeconds if it needs one.")
 	case err != nil:
 		return gateway.Wrap(gateway.CodeClientGone, err, "The caller went away.")
 	}
 	return nil
-}
-
-func errTimeout() *gateway.Error {
-	return gateway.Errorf(gateway.CodeTimeout, "The request ran out of its time and was cancelled on the member. Ask for a longer timeoutSeconds if it needs one.")
 }

@@ -176,13 +176,13 @@ func (d *Dispatcher) run(ctx context.Context, state *gateway.ClusterState, task 
 }
 
 // respond puts the answer together; its Body ends the request and writes the record.
-func (d *Dispatcher) respond(ctx context.Context, cancel context.CancelFunc, m *gateway.Member, a *gateway.Answer, record *gateway.DispatchRecord) *Response {
-	body := &body{dispatcher: d, ctx: ctx, cancel: cancel, inner: a.Body, answer: a, record: *record}
+func (r *running) respond(m *gateway.Member, a *gateway.Answer) *Response {
+	body := &body{dispatcher: r.Dispatcher, ctx: r.ctx, cancel: r.cancel, readOnly: r.task.ReadOnly, inner: a.Body, answer: a, record: *r.record}
 	length := a.Length
 	if length < 0 && a.PromisedLength > 0 {
 		length = a.PromisedLength
 	}
-	return &Response{AnswerHeader: a.AnswerHeader, MemberID: m.ID, MemberName: m.Name, Attempts: record.Attempts, Length: length, Body: body, Summary: a.Summary}
+	return &Response{AnswerHeader: a.AnswerHeader, MemberID: m.ID, MemberName: m.Name, Attempts: r.record.Attempts, Length: length, Body: body, Summary: a.Summary}
 }
 
 func (d *Dispatcher) finish(record *gateway.DispatchRecord, outcome gateway.Code) {

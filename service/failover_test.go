@@ -2,6 +2,7 @@ package service
 
 import (
 	"context"
+	"io"
 	"testing"
 	"time"
 
@@ -138,5 +139,98 @@ func TestAMemberIsAskedAgainOverItsOtherTunnel(t *testing.T) {
 				t.Errorf("%d attempts, want %d", len(sent), c.asked)
 			}
 		})
+	}
+}
+
+// bounded is a context whose time is up when the test says so.
+type bounded struct {
+	context.Context
+	up chan struct{}
+}
+
+func newBounded() *bounded { return &bounded{context.Background(), make(chan struct{})} }
+
+func (b *bounded) Done() <-chan struct{} { return b.up }
+
+func (b *bounded) Err() error {
+	select {
+	case <-b.up:
+		return context.DeadlineExceeded
+	default:
+		return nil
+	}
+}
+
+// silent takes every request and says nothing until its time is up. Then the attempt has failed in this phase.
+type silent struct {
+	*scripted
+	caller *bounded
+	phase  gateway.Phase
+	code   gateway.Code
+}
+
+func (s *silent) Send(ctx context.Context, _ gateway.ID, _ *gateway.Task, _ func() bool) (*gateway.Answer, error) {
+	close(s.caller.up)
+	<-ctx.Done()
+	return nil, &gateway.AttemptError{Phase: s.phase, Err: gateway.Errorf(s.code, "scripted")}
+}
+
+// Who hears that his request was cancelled sends it again. So nobody hears that of a write that may have been done.
+func TestATimeOutClaimsOnlyWhatIsKnown(t *testing.T) {
+	w := newWorld(t)
+	cluster, _, source := w.cluster(t, 1)
+	for _, c := range []struct {
+		name     string
+		phase    gateway.Phase
+		code     gateway.Code
+		readOnly bool
+		want     gateway.Code
+	}{
+		{"reading", gateway.PhaseStarted, gateway.CodeBroken, true, gateway.CodeTimeout},
+		{"writing, a member may have begun it", gateway.PhaseStarted, gateway.CodeOutcomeUnknown, false, gateway.CodeOutcomeUnknown},
+		{"writing, it never left", gateway.PhaseNotSent, gateway.CodeUnreachable, false, gateway.CodeTimeout},
+		{"writing, the member had answered", gateway.PhaseAnswered, gateway.CodeQuery, false, gateway.CodeQuery},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			ctx := newBounded()
+			w.Dispatcher.Tunnels = &silent{w.tunnels, ctx, c.phase, c.code}
+			if _, err := w.Dispatcher.Dispatch(ctx, w.admin, query(cluster, source, c.readOnly)); !gateway.IsCode(err, c.want) {
+				t.Errorf("got %v, want %s", err, c.want)
+			}
+		})
+	}
+}
+
+// stalled is an answer of unknown length that stands still after its first bytes, until the request's time is up.
+func stalled(ctx *bounded) func(*gateway.Task) (*gateway.Answer, error) {
+	return func(*gateway.Task) (*gateway.Answer, error) {
+		body, member := io.Pipe()
+		go func() {
+			_, _ = member.Write([]byte("first"))
+			<-ctx.up
+			member.CloseWithError(gateway.Wrap(gateway.CodeTimeout, ctx.Err(), "cancelled"))
+		}()
+		return &gateway.Answer{Body: body, Length: -1, Summary: func() gateway.Summary { return gateway.Summary{} }}, nil
+	}
+}
+
+// The same holds while the answer is on its way, for the caller and for the record.
+func TestATimeOutOfAnAnswerClaimsOnlyWhatIsKnown(t *testing.T) {
+	for readOnly, want := range map[bool]gateway.Code{true: gateway.CodeTimeout, false: gateway.CodeOutcomeUnknown} {
+		w := newWorld(t)
+		cluster, members, source := w.cluster(t, 1)
+		ctx := newBounded()
+		w.tunnels.answer(members[0], stalled(ctx))
+		response, err := w.Dispatcher.Dispatch(ctx, w.admin, query(cluster, source, readOnly))
+		must(t, err)
+		close(ctx.up)
+		_, err = io.Copy(io.Discard, response.Body)
+		response.Body.Close()
+		if !gateway.IsCode(err, want) {
+			t.Errorf("readOnly %v: got %v, want %s", readOnly, err, want)
+		}
+		if got := w.record(t).Outcome; got != string(want) {
+			t.Errorf("readOnly %v: the record says %s", readOnly, got)
+		}
 	}
 }
