@@ -46,6 +46,23 @@ func TestDrainIsBounded(t *testing.T) {
 	}
 }
 
+// A member ends also when a data source does not heed that its request was cut: here one function of SQLite, which takes very long.
+func TestDrainIsBoundedThoughACallHangs(t *testing.T) {
+	s := newStory(t)
+	id := s.join("one")
+	p := s.run("one", id, "--drain-timeout", "100ms")
+	if err := s.client.waitLive(deadline(t), s.cluster, 1); err != nil {
+		t.Fatal(err)
+	}
+	resp := s.dispatch(&queryCall{DataSource: s.sqlite("slow.db"), Text: `WITH n(i) AS (VALUES (0), (1))
+		SELECT CASE i WHEN 1 THEN instr(hex(zeroblob(1500000)), hex(zeroblob(700000 + i)) || '1') END FROM n`}, gateway.FormatNDJSON)
+	defer resp.Body.Close() // the first row came, and the function runs
+	p.signal(syscall.SIGTERM)
+	if status := p.exit(); status != exitFailure || !strings.Contains(p.stderr.String(), "data sources are still at work") {
+		t.Errorf("status %d: %s", status, tail(p.stderr.String(), 600))
+	}
+}
+
 // Members come back by themselves when the service does, also when it was killed.
 func TestMembersOutliveTheService(t *testing.T) {
 	s := newStory(t)

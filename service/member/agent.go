@@ -4,16 +4,23 @@ import (
 	"context"
 	"time"
 
-	"comporta/service/connector"
 	"comporta/service/gateway"
 	"comporta/service/tunnel"
 )
+
+// connectors run tasks on data sources: *connector.Connectors, but in tests.
+type connectors interface {
+	// Run, Probe and Close are as in connector.Connectors.
+	Run(ctx context.Context, task *gateway.Task, creds gateway.Credentials, out gateway.Output) (gateway.Summary, error)
+	Probe(ctx context.Context, task *gateway.Task, creds gateway.Credentials) error
+	Close() error
+}
 
 // agent is what stands behind the tunnels: admission, credentials, connectors.
 type agent struct {
 	member     *Member
 	admission  *admission
-	connectors *connector.Connectors
+	connectors connectors
 	vault      *vault
 }
 

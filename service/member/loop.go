@@ -116,6 +116,7 @@ func (l *loop) serve(ctx context.Context, t *tunnel.Tunnel) (*tunnel.Tunnel, err
 	agent := &tunnelAgent{l.member.agent, make(chan time.Duration, 1)}
 	l.retired.Go(func() {
 		err := t.Serve(ctx, agent)
+		l.member.calls.Go(t.Wait)
 		l.member.count(-1) // before the loop goes on, which asks whether any tunnel is left
 		ended <- err
 	})

@@ -16,8 +16,12 @@ import (
 	"comporta/service/tunnel"
 )
 
-// defaultTunnels is how many connections a member keeps. Source: contract section 10.
-const defaultTunnels = 2
+const (
+	// defaultTunnels is how many connections a member keeps. Source: contract section 10.
+	defaultTunnels = 2
+	// defaultLinger is longer than a data source of good will needs to end what was cancelled.
+	defaultLinger = 5 * time.Second
+)
 
 // Config is what a member runs with. State, Now, Jitter, Log and Version are needed.
 type Config struct {
@@ -36,6 +40,8 @@ type Config struct {
 	Version, Machine string
 	// Epoch numbers this start of the member, higher than those before (NextEpoch); 0 means the time in nanoseconds.
 	Epoch int64
+	// Linger is how long the member waits at its end for calls that do not heed their cancellation; 0 means 5 s.
+	Linger time.Duration
 	// Probe reads the machine's load; nil is the real one.
 	Probe LoadProbe
 	Now   func() time.Time
@@ -52,6 +58,8 @@ type Member struct {
 	urgent bell
 	loops  []*loop
 	online atomic.Int64
+	// calls are what still runs over tunnels that have ended.
+	calls sync.WaitGroup
 	// changed is signalled when a tunnel comes or goes.
 	changed bell
 	// leaving: nothing runs any more and no tunnel is wanted.
@@ -79,6 +87,7 @@ func New(cfg Config) (*Member, error) {
 	if cfg.Tunnels < 1 || cfg.Tunnels > tunnel.MaxSlots {
 		return nil, fmt.Errorf("a member keeps between 1 and %d tunnels", tunnel.MaxSlots)
 	}
+	cfg.Linger = cmp.Or(cfg.Linger, defaultLinger)
 	if cfg.Probe == nil {
 		cfg.Probe = &Machine{}
 	}
@@ -108,7 +117,8 @@ func (m *Member) Reload() error {
 }
 
 // Run keeps the tunnels open until ctx ends, Drain or Kill is called (then nil), or the service says that trying again is pointless:
-// errors.Is finds tunnel.ErrRemoved, ErrKeyRefused or ErrIncompatible then. It is called once.
+// errors.Is finds tunnel.ErrRemoved, ErrKeyRefused or ErrIncompatible then. A call that does not end when it is cancelled keeps Run for no
+// longer than Linger. It is called once.
 func (m *Member) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -124,11 +134,30 @@ func (m *Member) Run(ctx context.Context) error {
 	}
 	running.Wait()
 	m.stop()
-	err := m.agent.connectors.Close()
+	err := m.close()
 	if cause := context.Cause(ctx); tunnel.Fatal(cause) {
 		return cause
 	}
 	return err
+}
+
+// close lets go of the data sources once the last call has ended. It does not wait for ever: whoever stops the member wants it to end, and
+// nobody waits for the answers any more. What is left behind ends with the process.
+func (m *Member) close() error {
+	closed := make(chan error, 1)
+	go func() {
+		m.calls.Wait()
+		closed <- m.agent.connectors.Close()
+	}()
+	timer := time.NewTimer(m.cfg.Linger)
+	defer timer.Stop()
+	select {
+	case err := <-closed:
+		return err
+	case <-timer.C:
+		m.cfg.Log.Warn("the member ends although data sources are still at work; they do not heed that their requests were cancelled", "running", m.Running())
+		return nil
+	}
 }
 
 // Drain says to the service at once that the member takes no new request, waits for the running ones until ctx ends, and ends Run. The

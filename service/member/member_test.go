@@ -73,8 +73,8 @@ func newOffice(t *testing.T) *office {
 	return o
 }
 
-// start runs a member of this office and returns it and what Run returns.
-func (o *office) start(t *testing.T, change func(*Config)) (*Member, <-chan error) {
+// start runs a member of this office, made of a changed configuration and then adjusted, and returns it and what Run returns.
+func (o *office) start(t *testing.T, change func(*Config), adjust ...func(*Member)) (*Member, <-chan error) {
 	t.Helper()
 	s := testState(t)
 	s.Server = o.server.URL
@@ -86,6 +86,9 @@ func (o *office) start(t *testing.T, change func(*Config)) (*Member, <-chan erro
 	m, err := New(cfg)
 	if err != nil {
 		t.Fatal(err)
+	}
+	for _, a := range adjust {
+		a(m)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	ended, gone := make(chan error, 1), make(chan struct{})

@@ -68,12 +68,11 @@ func (h *handler) enter() bool {
 	return !h.closed
 }
 
-// wait lets no request in any more and returns when none runs.
-func (h *handler) wait() {
+// close lets no request in any more.
+func (h *handler) close() {
 	h.mu.Lock()
+	defer h.mu.Unlock()
 	h.closed = true
-	h.mu.Unlock()
-	h.running.Wait()
 }
 
 // task asks for admission before the body is read: for a task that may write, reading it is what lets it come.

@@ -138,6 +138,7 @@ func (w *world) background(tun *Tunnel) {
 	go func() {
 		defer close(done)
 		_ = tun.Serve(context.Background(), w.agent)
+		tun.Wait()
 	}()
 	w.t.Cleanup(func() {
 		tun.Close()

@@ -355,3 +355,42 @@ func TestNothingIsLeftBehind(t *testing.T) {
 	})
 	wait(t, "all goroutines to end", func() bool { return runtime.NumGoroutine() <= before })
 }
+
+// Serve does not wait for a request that does not heed its cancellation; Wait does.
+func TestServeDoesNotWaitForWhatDoesNotHeed(t *testing.T) {
+	t.Parallel()
+	free := make(chan struct{})
+	w := newWorld(t, newAgent(func(context.Context, *gateway.Task, gateway.Output) (gateway.Summary, error) {
+		<-free
+		return gateway.Summary{}, nil
+	}), nil)
+	tun, err := w.dialer(0).Dial(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	served, waited := make(chan error, 1), make(chan struct{})
+	go func() { served <- tun.Serve(context.Background(), w.agent) }()
+	wait(t, "online", func() bool { return w.reg.Presence(memberID).Online })
+	var sent sync.WaitGroup
+	for _, task := range []*gateway.Task{read("on the lane"), write("on a stream")} {
+		sent.Go(func() { _, _ = w.send(task) })
+	}
+	wait(t, "both to run", func() bool { return w.agent.running.Load() == 2 })
+	w.reg.Disconnect(memberID, "shaken off by the test")
+	if err := <-served; !errors.Is(err, ErrLost) {
+		t.Fatal(err)
+	}
+	go func() {
+		tun.Wait()
+		close(waited)
+	}()
+	select {
+	case <-waited:
+		t.Error("nothing was waited for")
+	case <-time.After(20 * time.Millisecond):
+	}
+	close(free)
+	<-waited
+	sent.Wait()
+	w.idle()
+}

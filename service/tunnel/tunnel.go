@@ -63,8 +63,11 @@ func orElse(d, fallback time.Duration) time.Duration {
 	return fallback
 }
 
-// Serve answers requests until the tunnel ends and everything that ran over it has returned. It returns nil after Shutdown or Close,
-// ctx's error when ctx ended (running requests are cut then), and ErrLost otherwise. It is called once.
+// Serve answers requests until the connection ends. It returns nil after Shutdown or Close, ctx's error when ctx ended (running requests
+// are cut then), and ErrLost otherwise. It is called once.
+//
+// What still runs then is cancelled but not waited for: a data source may take its time to notice, or never do (a hung network drive, one
+// long function of SQLite), and the next tunnel must not stay away for that long. Wait waits for it.
 func (t *Tunnel) Serve(ctx context.Context, agent Agent) error {
 	h := newHandler(t, agent)
 	t.server.Handler = h
@@ -76,7 +79,7 @@ func (t *Tunnel) Serve(ctx context.Context, agent Agent) error {
 	_ = t.server.Serve(&listener{conn: t.conn, stop: make(chan struct{})})
 	<-t.conn.done
 	_ = t.server.Close()
-	h.wait()
+	h.close()
 	if t.isDrained() {
 		return nil
 	}
@@ -85,6 +88,9 @@ func (t *Tunnel) Serve(ctx context.Context, agent Agent) error {
 	}
 	return ErrLost
 }
+
+// Wait returns when nothing that ran over the tunnel runs any more. It is called after Serve has returned.
+func (t *Tunnel) Wait() { t.handler.running.Wait() }
 
 // Shutdown ends the tunnel in order: the service is told to send nothing more over it, running requests finish, then the connection is
 // closed. When ctx ends first, they are cut and its error is returned.
