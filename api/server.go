@@ -97,7 +97,8 @@ func (s *Server) fail(err error, c echo.Context) {
 		style = styleOf(c.Request().URL.Path)
 	}
 	rest.CommonHeaders(c, e)
-	if rest.Status(e.Code) == http.StatusInternalServerError {
+	// What the caller is not told, the operator must be: a full disk, a database that is gone.
+	if rest.Status(e.Code) == http.StatusInternalServerError || e.Code == gateway.CodeUnavailable {
 		s.cfg.Log.Error("request failed inside", "request", rest.RequestID(c), "error", e)
 	}
 	s.closeIfSending(c)

@@ -78,7 +78,7 @@ func load(t *testing.T, dir, dump string) {
 // raw runs statements on the database file without the store.
 func raw(t *testing.T, dir, statements string) {
 	t.Helper()
-	db, err := sql.Open("sqlite3", filepath.Join(dir, sqliteFile))
+	db, err := sql.Open("sqlite3", filepath.Join(dir, SQLiteFile))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,7 +14,8 @@ import (
 )
 
 const (
-	sqliteFile = "comporta.db"
+	// SQLiteFile is the database in the data folder.
+	SQLiteFile = "comporta.db"
 	// sqliteReaders is how many Views run at once; more wait.
 	sqliteReaders = 8
 	// sqliteShared are the settings of every connection. They stand in the address because a statement would reach one connection of
@@ -63,7 +64,7 @@ func sqliteReady(dir string) (string, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return "", fmt.Errorf("the data folder cannot be made: %w; %s", err, advice)
 	}
-	path := filepath.Join(dir, sqliteFile)
+	path := filepath.Join(dir, SQLiteFile)
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return "", fmt.Errorf("the data folder cannot be written: %w; %s", err, advice)

@@ -92,7 +92,7 @@ func TestFilesAreTheOwnersOnly(t *testing.T) {
 		t.Fatal(err)
 	}
 	wantMode(t, dir, 0o700)
-	for _, name := range []string{sqliteFile, sqliteFile + "-wal", sqliteFile + "-shm"} {
+	for _, name := range []string{SQLiteFile, SQLiteFile + "-wal", SQLiteFile + "-shm"} {
 		wantMode(t, filepath.Join(dir, name), 0o600)
 	}
 	if err := s.Close(); err != nil {
@@ -119,7 +119,7 @@ func TestOpenSaysWhatToDo(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "file")
 	broken := filepath.Join(dir, "broken")
-	for path, content := range map[string]string{file: "x", filepath.Join(broken, sqliteFile): strings.Repeat("no database ", 1000)} {
+	for path, content := range map[string]string{file: "x", filepath.Join(broken, SQLiteFile): strings.Repeat("no database ", 1000)} {
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 			t.Fatal(err)
 		}

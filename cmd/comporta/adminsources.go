@@ -238,6 +238,9 @@ func (cmd *queryCmd) Run(ctx context.Context, p *process, root *cli) error {
 	defer resp.Body.Close()
 	if cmd.Format != "table" {
 		n, err := io.Copy(p.stdout, resp.Body)
+		if err != nil && p.outputLost() {
+			return err // the rest of the answer is of no use
+		}
 		return incomplete(resp, err, fmt.Sprintf("%d bytes", n))
 	}
 	answer, err := readRows(resp)

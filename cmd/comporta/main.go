@@ -35,11 +35,16 @@ type process struct {
 	env            map[string]string
 	stdin          io.Reader
 	stdout, stderr io.Writer
+	// out is what stdout is: it knows whether something got lost.
+	out *sink
+	// lasts: the command serves until it is ended.
+	lasts bool
 }
 
 // run runs one command and returns the exit status: 0, 1 for a failure, 2 for wrong usage. The end of ctx is the wish to stop in order.
 func run(ctx context.Context, args, env []string, stdin io.Reader, stdout, stderr io.Writer) (status int) {
-	p := &process{args: args, env: envMap(env), stdin: stdin, stdout: stdout, stderr: stderr}
+	p := &process{args: args, env: envMap(env), stdin: stdin, out: &sink{Writer: stdout}, stderr: stderr}
+	p.stdout = p.out
 	defer func() {
 		// kong ends --help with a call of Exit, from which it must not return.
 		switch end := recover().(type) {
@@ -51,6 +56,9 @@ func run(ctx context.Context, args, env []string, stdin io.Reader, stdout, stder
 		}
 	}()
 	err := p.command(ctx)
+	if lost := p.out.err(); lost != nil && !p.lasts {
+		err = lost // it is the reason for whatever else went wrong
+	}
 	if err == nil {
 		return exitOK
 	}
@@ -115,20 +123,6 @@ func usual(args []string) []string {
 	return args
 }
 
-// fromEnvironment lets every flag come from COMPORTA_ and its name in capitals.
-func fromEnvironment(env map[string]string) kong.Resolver {
-	return kong.ResolverFunc(func(_ *kong.Context, _ *kong.Path, flag *kong.Flag) (any, error) {
-		if value, ok := env[envName(flag.Name)]; ok {
-			return value, nil
-		}
-		return nil, nil
-	})
-}
-
-func envName(flag string) string {
-	return "COMPORTA_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
-}
-
 func envMap(list []string) map[string]string {
 	env := make(map[string]string, len(list))
 	for _, entry := range list {
@@ -148,9 +142,6 @@ func (p *process) given(flag string) bool {
 	}
 	return false
 }
-
-// printf writes to standard output. A reader that went away is no reason to stop serving.
-func (p *process) printf(format string, args ...any) { fmt.Fprintf(p.stdout, format, args...) }
 
 // oneLine keeps an error on one line, also one that joins several.
 func oneLine(err error) string {

@@ -43,11 +43,12 @@ type joinCmd struct {
 }
 
 // Run joins and prints the ids.
-func (c *joinCmd) Run(ctx context.Context, p *process) error {
+func (c *joinCmd) Run(ctx context.Context, p *process, log *slog.Logger) error {
 	request, err := c.request(p)
 	if err != nil {
 		return err
 	}
+	request.Log = log
 	state, err := member.Join(ctx, request)
 	if err != nil {
 		return err
@@ -147,7 +148,7 @@ func httpClient(caFile string) (*http.Client, error) {
 type runMemberCmd struct {
 	State        string        `required:"" placeholder:"DIR" help:"The folder that member join made."`
 	Config       string        `placeholder:"FILE" help:"The member's own limits: a Microsoft.PowerBI.DataMovement.Pipeline.GatewayCore.dll.config. SIGHUP reads it again."`
-	AllowFolder  []string      `placeholder:"DIR" help:"Serve files and SQLite databases under this folder; may be given again."`
+	AllowFolder  []string      `sep:"none" placeholder:"DIR" help:"Serve files and SQLite databases under this folder; may be given again, and is separated as PATH is in the environment."`
 	CAFile       string        `name:"ca-file" placeholder:"FILE" help:"Trust the certificate authorities in this file (PEM) too. Default: the file that the join named."`
 	DrainTimeout time.Duration `default:"60s" help:"How long running requests may take to finish on SIGTERM."`
 	Tunnels      int           `default:"2" help:"How many tunnels to keep open, 1 to 8."`
@@ -155,6 +156,7 @@ type runMemberCmd struct {
 
 // Run runs the member until ctx ends, then drains it. It returns an error when the service says that trying again is pointless.
 func (c *runMemberCmd) Run(ctx context.Context, p *process, log *slog.Logger) error {
+	p.serves()
 	raiseHeapFloor()
 	state, err := member.Load(c.State)
 	if err != nil {

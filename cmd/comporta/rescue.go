@@ -3,17 +3,21 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
+	"os"
+	"path/filepath"
 
+	"comporta/persistence"
 	"comporta/service"
 	"comporta/service/gateway"
 )
 
 // rescueCmd makes a new administrator when nobody can log in any more. It needs the state itself, which whoever runs the service has.
 type rescueCmd struct {
-	Data         string `placeholder:"DIR" help:"The service's data folder (SQLite)."`
-	Database     string `placeholder:"URL" help:"The service's PostgreSQL database. An address with a password comes from COMPORTA_DATABASE or --database-file."`
-	DatabaseFile string `placeholder:"FILE" help:"Read the address of the database from this file."`
+	Data         string `xor:"place" placeholder:"DIR" help:"The service's data folder (SQLite)."`
+	Database     string `xor:"place" placeholder:"URL" help:"The service's PostgreSQL database. An address with a password comes from COMPORTA_DATABASE or --database-file."`
+	DatabaseFile string `xor:"place" placeholder:"FILE" help:"Read the address of the database from this file."`
 }
 
 // Run makes the administrator and prints its id and secret, this once. The service must not be running.
@@ -26,6 +30,9 @@ func (c *rescueCmd) Run(ctx context.Context, p *process, log *slog.Logger) error
 	if err != nil {
 		return err
 	}
+	if err := c.checkState(); err != nil {
+		return err
+	}
 	s := &server{cfg: serverConfig{serveCmd: place, databaseURL: database, log: log}, failed: make(chan error, 2)}
 	err = s.open(ctx)
 	if err == nil {
@@ -36,9 +43,22 @@ func (c *rescueCmd) Run(ctx context.Context, p *process, log *slog.Logger) error
 	return errors.Join(err, s.shutdown(closing))
 }
 
+// checkState refuses a folder that holds no state: a new one would be made there, whose administrator is of no use to anybody.
+func (c *rescueCmd) checkState() error {
+	if c.Data == "" {
+		return nil
+	}
+	if _, err := os.Stat(filepath.Join(c.Data, persistence.SQLiteFile)); err != nil {
+		return fmt.Errorf("there is no service's state in %s: %w; name the folder that comporta serve --data has", c.Data, err)
+	}
+	return nil
+}
+
 func (s *server) rescue(ctx context.Context, p *process) error {
 	id, secret := s.first.ID, s.first.Secret
-	if !s.first.Created {
+	if s.first.Created {
+		fmt.Fprintln(p.stderr, "comporta: this database held no service's state, and holds a new tenant now; is it the one that comporta serve --database has?")
+	} else {
 		var err error
 		if id, secret, err = s.newAdmin(ctx); err != nil {
 			return err

@@ -19,9 +19,9 @@ import (
 
 // serveCmd holds the flags of the service.
 type serveCmd struct {
-	Data                  string        `placeholder:"DIR" help:"Keep the state in this folder (SQLite)."`
-	Database              string        `placeholder:"URL" help:"Keep the state in PostgreSQL: postgres://user@host/database. An address with a password comes from COMPORTA_DATABASE or --database-file."`
-	DatabaseFile          string        `placeholder:"FILE" help:"Read the address of the database from this file."`
+	Data                  string        `xor:"place" placeholder:"DIR" help:"Keep the state in this folder (SQLite)."`
+	Database              string        `xor:"place" placeholder:"URL" help:"Keep the state in PostgreSQL: postgres://user@host/database. An address with a password comes from COMPORTA_DATABASE or --database-file."`
+	DatabaseFile          string        `xor:"place" placeholder:"FILE" help:"Read the address of the database from this file."`
 	Listen                string        `default:"127.0.0.1:8085" placeholder:"ADDRESS" help:"Where to listen; port 0 takes a free one. Default: 127.0.0.1:8085."`
 	TLSCert               string        `name:"tls-cert" placeholder:"FILE" help:"Certificate chain for HTTPS (PEM). SIGHUP reads it and the key again."`
 	TLSKey                string        `name:"tls-key" placeholder:"FILE" help:"Its private key (PEM)."`
@@ -32,9 +32,9 @@ type serveCmd struct {
 	RateLimit             float64       `default:"0" placeholder:"N" help:"How many requests a second each caller may send; bursts of twice as many pass, 0 does not limit."`
 	TokenLifetime         time.Duration `default:"1h" help:"How long an access token is good, 1m to 24h."`
 	ShutdownTimeout       time.Duration `default:"30s" help:"How long running requests may take to finish on SIGTERM, up to 1h."`
-	TrustIssuer           []string      `placeholder:"URL" help:"Take access tokens of this OpenID Connect issuer too; more than once for more. Its principals are created here under the object ids (oid, else sub) that its tokens carry. It can speak for every principal, so name only your own."`
+	TrustIssuer           []string      `sep:"none" placeholder:"URL" help:"Take access tokens of this OpenID Connect issuer too; more than once for more. Its principals are created here under the object ids (oid, else sub) that its tokens carry. It can speak for every principal, so name only your own."`
 	TrustAudience         string        `default:"api://comporta" placeholder:"AUDIENCE" help:"What the tokens of those issuers must be for."`
-	Region                []string      `placeholder:"KEY=NAME" help:"A region that clusters may name; more than once for more, home first. Default: home=Home."`
+	Region                []string      `sep:"none" placeholder:"KEY=NAME" help:"A region that clusters may name; more than once for more, home first. Default: home=Home."`
 	TenantID              string        `name:"tenant-id" placeholder:"GUID" help:"The tenant's id, on the first start only; made when it is not given."`
 }
 
@@ -156,6 +156,7 @@ func (c *serveCmd) databaseURL(p *process) (string, error) {
 
 // Run serves until ctx ends, and then stops in order.
 func (c *serveCmd) Run(ctx context.Context, p *process, log *slog.Logger) error {
+	p.serves()
 	raiseHeapFloor()
 	database, err := c.databaseURL(p)
 	if err != nil {

@@ -1,0 +1,62 @@
+package main
+
+import (
+	"bufio"
+	"net/http"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// A service whose reader takes the first lines and leaves, as head does, goes on.
+func TestServingOutlivesItsReader(t *testing.T) {
+	cmd := exec.Command(binary, "serve", "--data", filepath.Join(t.TempDir(), "state"), "--listen", "127.0.0.1:0")
+	cmd.Env = cleanEnv()
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd.Stderr = cmd.Stdout // both end in the same reader
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = cmd.Process.Kill() })
+	address, lines := "", bufio.NewScanner(out)
+	for address == "" && lines.Scan() {
+		address, _ = strings.CutPrefix(lines.Text(), "listening on ")
+		if !strings.HasPrefix(lines.Text(), "listening on ") {
+			address = ""
+		}
+	}
+	out.Close()
+	if err := cmd.Process.Signal(syscall.SIGHUP); err != nil { // it writes a line of the log
+		t.Fatal(err)
+	}
+	for range 3 { // and so does every request
+		resp, err := http.Get(address + "/healthz")
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+	}
+	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Wait(); err != nil {
+		t.Errorf("it did not end in order: %v", err)
+	}
+}
+
+// A mistyped folder must not become a new state with an administrator of its own.
+func TestRescueMakesNoState(t *testing.T) {
+	folder := filepath.Join(t.TempDir(), "typo")
+	p := start(t, nil, "rescue", "--data", folder)
+	if status := p.exit(); status != exitFailure || !strings.Contains(p.stderr.String(), "no service's state") {
+		t.Errorf("status %d: %s", status, p.stderr)
+	}
+	if list, _ := filepath.Glob(folder + "*"); len(list) != 0 {
+		t.Errorf("it made %v", list)
+	}
+}
