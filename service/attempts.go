@@ -126,11 +126,14 @@ func (r *running) stillWanted(member gateway.ID) bool {
 	return false
 }
 
-// refusedUntried is the refusal for a request whose turn never came.
-func (r *running) refusedUntried() error {
+// refusedInLine is why a request got no place in time.
+func (r *running) refusedInLine() error {
+	if e := ended(r.ctx.Err(), false); e != nil {
+		return e
+	}
 	plan := r.plan(r.state)
 	defer plan.free()
-	return plan.refusal(r.state.Cluster.ID)
+	return plan.noPlace(r.state.Cluster.ID)
 }
 
 // attempt sends the task to one member and waits until its answer is certain to have begun: a small answer is taken in whole, of a

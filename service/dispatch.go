@@ -162,17 +162,23 @@ func (d *Dispatcher) run(ctx context.Context, state *gateway.ClusterState, task 
 			return r.result()
 		}
 	}
-	d.queues.of(state.Cluster.ID).wait(ctx, limit, func() bool {
-		if now, err := d.directory.get(ctx, state.Cluster.ID); err == nil {
+	r.queue(limit)
+	return r.result()
+}
+
+// queue lets the request stand in line until its turn comes, its time there is over, or its caller goes away.
+func (r *running) queue(limit time.Duration) {
+	cluster := r.state.Cluster.ID
+	served := r.queues.of(cluster).wait(r.ctx, limit, func() bool {
+		if now, err := r.directory.get(r.ctx, cluster); err == nil {
 			r.state = now
 		}
 		r.try()
 		return !r.full
 	})
-	if r.response == nil && r.err == nil {
-		r.err = gateway.AsError(r.refusedUntried())
+	if !served {
+		r.err = r.refusedInLine()
 	}
-	return r.result()
 }
 
 // respond puts the answer together; its Body ends the request and writes the record.

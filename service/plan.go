@@ -49,4 +49,9 @@ func (p *plan) refusal(cluster gateway.ID) *gateway.Error {
 	return routing.Refusal(cluster, p.members, &p.route)
 }
 
+// noPlace is what the caller gets when his request's turn in line did not come.
+func (p *plan) noPlace(cluster gateway.ID) *gateway.Error {
+	return routing.NoPlace(cluster, p.members, &p.route)
+}
+
 func (p *plan) free() { plans.Put(p) }

@@ -2,10 +2,13 @@ package service
 
 import (
 	"context"
+	"runtime"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"comporta/service/gateway"
 )
 
 func TestTheLineServesFirstComeFirstServed(t *testing.T) {
@@ -80,5 +83,50 @@ func TestTheLineIsBounded(t *testing.T) {
 	}
 	if l.join() != nil {
 		t.Error("one more than the line takes")
+	}
+}
+
+// Who does not get his turn hears why: not that a gateway is unreachable which only had no place for him.
+func TestWhyARequestLeftTheLine(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		ahead int
+		limit time.Duration
+		end   func(up chan struct{}, goAway func())
+		want  gateway.Code
+	}{
+		{"the line is full", maxQueued, time.Minute, nil, gateway.CodeConcurrencyLimit},
+		{"its time in line is over", 1, time.Millisecond, nil, gateway.CodeConcurrencyLimit},
+		{"its own time is over", 1, time.Minute, func(up chan struct{}, _ func()) { close(up) }, gateway.CodeTimeout},
+		{"its caller went away", 1, time.Minute, func(_ chan struct{}, goAway func()) { goAway() }, gateway.CodeClientGone},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w := newWorld(t)
+			cluster, _, source := w.cluster(t, 1)
+			must(t, w.Clusters.Update(context.Background(), w.admin, cluster, ClusterPatch{QueueTimeout: &c.limit}))
+			line := w.Dispatcher.queues.of(cluster)
+			for range c.ahead {
+				line.join()
+			}
+			bounded := newBounded()
+			ctx, goAway := context.WithCancel(bounded)
+			defer goAway()
+			if c.end != nil {
+				go func() {
+					for w.Dispatcher.Waiting(cluster) <= c.ahead {
+						runtime.Gosched()
+					}
+					c.end(bounded.up, goAway)
+				}()
+			}
+			_, err := w.Dispatcher.Dispatch(ctx, w.admin, query(cluster, source, true))
+			e := gateway.AsError(err)
+			if e.Code != c.want || (e.RetryAfter > 0) != (c.want == gateway.CodeConcurrencyLimit) {
+				t.Errorf("got %v, Retry-After %v", err, e.RetryAfter)
+			}
+			if got := w.Dispatcher.Waiting(cluster); got != c.ahead {
+				t.Errorf("%d stand in line, %d did before", got, c.ahead)
+			}
+		})
 	}
 }

@@ -25,7 +25,22 @@ const (
 //     is an administrator's decision that the cluster be off. So does an Available one, which a dispatcher had no time left to try, and
 //     a cluster without members.
 func Refusal(clusterID gateway.ID, members []Member, route *Route) *gateway.Error {
-	err := causeOf(route.Reasons)
+	return describe(causeOf(route.Reasons), clusterID, members, route)
+}
+
+// NoPlace makes the error for a request that stood in line for a place and got none, or found the line full. That is the cause whatever the
+// members show at this moment: a place that is free now is for those who stand in front.
+func NoPlace(clusterID gateway.ID, members []Member, route *Route) *gateway.Error {
+	for i, reason := range route.Reasons {
+		if reason == Available {
+			route.Refused(i, Concurrency)
+		}
+	}
+	return describe(overLimit(Concurrency), clusterID, members, route)
+}
+
+// describe adds the resource and every member's reason.
+func describe(err *gateway.Error, clusterID gateway.ID, members []Member, route *Route) *gateway.Error {
 	err.Resource = clusterID
 	err.Details = make([]gateway.Detail, 0, len(members))
 	for i := range members {

@@ -136,3 +136,19 @@ func TestReasonWords(t *testing.T) {
 		t.Error("a failed attempt must never make a member available")
 	}
 }
+
+// Who stood in line for a place hears of places, not of what the members show when his time there is over.
+func TestNoPlaceIsAlwaysAMatterOfPlaces(t *testing.T) {
+	reasons := []routing.Reason{routing.Disabled, routing.Available, routing.CPU}
+	members := []routing.Member{{ID: "a"}, {ID: "b"}, {ID: "c"}}
+	err := routing.NoPlace(clusterID, members, &routing.Route{Reasons: slices.Clone(reasons)})
+	if err.Code != gateway.CodeConcurrencyLimit || err.Message != concurrencyText || err.RetryAfter != routing.RetryAfterConcurrency || err.Resource != clusterID {
+		t.Errorf("got %+v", err)
+	}
+	reasons[1] = routing.Concurrency
+	for i, d := range err.Details {
+		if d.ResourceID != members[i].ID || d.Code != string(reasons[i].Code()) {
+			t.Errorf("detail %d: %+v", i, d)
+		}
+	}
+}
