@@ -75,7 +75,7 @@ func Open(ctx context.Context, cfg Config) (*SQL, error) {
 		err = s.ready(ctx)
 	}
 	if err != nil {
-		return nil, errors.Join(err, s.Close())
+		return nil, errors.Join(explained(err), s.Close())
 	}
 	return s, nil
 }

@@ -76,6 +76,14 @@ func sqliteAddress(path, settings string) string {
 	return "file:" + (&url.URL{Path: filepath.ToSlash(path)}).EscapedPath() + "?" + settings
 }
 
+// explained says of a damaged database what most likely damaged it.
+func explained(err error) error {
+	if e := (sqlite3.Error{}); errors.As(err, &e) && e.Code == sqlite3.ErrCorrupt {
+		return fmt.Errorf("the state database is damaged: %w; where a backup was put back, the comporta.db-wal and -shm of the old database must be moved away before: restore it anew so", err)
+	}
+	return err
+}
+
 func sqliteFault(err error) fault {
 	var e sqlite3.Error
 	if !errors.As(err, &e) {

@@ -170,3 +170,25 @@ func TestLongViewHoldsNobodyUp(t *testing.T) {
 		t.Fatal(err)
 	}
 }
+
+// What damages a restored backup is, nearly always, the old database's log beside it: the message names it.
+func TestADamagedDatabaseSaysWhatToDo(t *testing.T) {
+	dir := t.TempDir()
+	s, err := openIn(t, dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Close()
+	path := filepath.Join(dir, SQLiteFile)
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	clear(text[4096:])
+	if err := os.WriteFile(path, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err = openIn(t, dir); err == nil || !strings.Contains(err.Error(), "comporta.db-wal") {
+		t.Errorf("got %v", err)
+	}
+}
