@@ -21,13 +21,27 @@ const (
 // errBusy is the answer to one ask too many.
 var errBusy = errors.New("the issuer's keys were read a moment ago")
 
-// newClient is an HTTP client that asks seldom, reads little and follows no redirection.
-func newClient(now func() time.Time) *http.Client {
-	return &http.Client{
-		Timeout:       answerTimeout,
-		Transport:     &sparing{now: now, left: asksAtOnce, at: now()},
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+// newClients makes two HTTP clients that read little and follow no redirection. The first asks when it is told to, which is seldom; the
+// other only while there are asks left, of which both take, so that those who spend the other's do not keep the first from asking.
+func newClients(now func() time.Time) (due, spare *http.Client) {
+	asks := &sparing{now: now, left: asksAtOnce, at: now()}
+	client := func(ask http.RoundTripper) *http.Client {
+		return &http.Client{
+			Timeout:       answerTimeout,
+			Transport:     ask,
+			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		}
 	}
+	return client(counted{asks}), client(asks)
+}
+
+// counted takes an ask if there is one, and asks in any case.
+type counted struct{ asks *sparing }
+
+// RoundTrip implements http.RoundTripper.
+func (c counted) RoundTrip(r *http.Request) (*http.Response, error) {
+	_ = c.asks.take()
+	return ask(r)
 }
 
 // sparing is a transport with a token bucket.
@@ -43,6 +57,10 @@ func (s *sparing) RoundTrip(r *http.Request) (*http.Response, error) {
 	if !s.take() {
 		return nil, errBusy
 	}
+	return ask(r)
+}
+
+func ask(r *http.Request) (*http.Response, error) {
 	resp, err := http.DefaultTransport.RoundTrip(r)
 	if err == nil {
 		resp.Body = &bounded{io.LimitReader(resp.Body, maxDocument), resp.Body}

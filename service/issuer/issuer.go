@@ -6,11 +6,11 @@ import (
 	"context"
 	"log/slog"
 	"net/http"
-	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/coreos/go-oidc/v3/oidc"
+	"github.com/go-jose/go-jose/v4"
 
 	"comporta/service/gateway"
 )
@@ -35,7 +35,7 @@ const (
 )
 
 // algorithms are the asymmetric ones; none and those with a shared secret never count.
-var algorithms = []string{oidc.RS256, oidc.RS384, oidc.RS512, oidc.PS256, oidc.PS384, oidc.PS512, oidc.ES256, oidc.ES384, oidc.ES512, oidc.EdDSA}
+var algorithms = []jose.SignatureAlgorithm{jose.RS256, jose.RS384, jose.RS512, jose.PS256, jose.PS384, jose.PS512, jose.ES256, jose.ES384, jose.ES512, jose.EdDSA}
 
 // Set is the issuers that are trusted.
 type Set struct{ issuers map[string]*issuer }
@@ -44,7 +44,7 @@ type Set struct{ issuers map[string]*issuer }
 func New(issuers []Config, now func() time.Time, log *slog.Logger) *Set {
 	s := &Set{map[string]*issuer{}}
 	for _, cfg := range issuers {
-		s.issuers[cfg.URL] = &issuer{cfg: cfg, now: now, log: log, client: newClient(now)}
+		s.issuers[cfg.URL] = newIssuer(cfg, now, log)
 	}
 	return s
 }
@@ -59,56 +59,70 @@ func (s *Set) Verify(ctx context.Context, url, bearer string) (gateway.ID, time.
 	if i == nil {
 		return "", time.Time{}, gateway.Errorf(gateway.CodeUnauthorized, "The issuer of the access token is not trusted here.")
 	}
-	verifier, err := i.verifier(ctx)
+	keys, err := i.current(ctx)
 	if err != nil {
-		return "", time.Time{}, gateway.Wrap(gateway.CodeUnavailable, err, "The issuer of the access token cannot be asked for its keys; try again in a moment.")
+		return "", time.Time{}, keysMissing(err)
 	}
-	token, err := verifier.Verify(ctx, bearer)
-	if err != nil {
+	asked := &question{keys: keys}
+	token, err := oidc.NewVerifier(url, asked, i.rules).Verify(ctx, bearer)
+	switch {
+	case asked.failed != nil:
+		return "", time.Time{}, keysMissing(asked.failed)
+	case err != nil:
 		return "", time.Time{}, gateway.Wrap(gateway.CodeUnauthorized, err, "The access token is not a good one of its issuer, or is not for this service.")
 	}
 	return i.read(token)
 }
 
+func keysMissing(cause error) error {
+	return gateway.Wrap(gateway.CodeUnavailable, cause, "The issuer of the access token cannot be asked for its keys; try again in a moment.")
+}
+
 // issuer is one provider with its keys, read anew from time to time.
 type issuer struct {
-	cfg    Config
-	now    func() time.Time
-	log    *slog.Logger
-	client *http.Client
-	keys   atomic.Pointer[keys]
-	// reading is held by whoever reads the provider's documents; failed and its time are guarded by it.
-	reading  sync.Mutex
+	cfg   Config
+	rules *oidc.Config
+	now   func() time.Time
+	log   *slog.Logger
+	// due reads what is due, spare what anybody can make us read.
+	due, spare *http.Client
+	keys       atomic.Pointer[keys]
+	// flight reads the provider's documents; failed and its time are its own.
+	flight   flight
 	failed   error
 	failedAt time.Time
 }
 
 type keys struct {
-	verifier *oidc.IDTokenVerifier
-	readAt   time.Time
+	set    *keySet
+	readAt time.Time
 }
 
-// verifier returns the provider's keys. Old ones serve while somebody reads new ones.
-func (i *issuer) verifier(ctx context.Context) (*oidc.IDTokenVerifier, error) {
+func newIssuer(cfg Config, now func() time.Time, log *slog.Logger) *issuer {
+	// Expiry is checked here, with the leeway of the contract.
+	rules := &oidc.Config{ClientID: cfg.Audience, SkipExpiryCheck: true}
+	for _, a := range algorithms {
+		rules.SupportedSigningAlgs = append(rules.SupportedSigningAlgs, string(a))
+	}
+	i := &issuer{cfg: cfg, rules: rules, now: now, log: log}
+	i.due, i.spare = newClients(now)
+	return i
+}
+
+// current returns the provider's keys. Old ones serve while new ones are read, and while they cannot be.
+func (i *issuer) current(ctx context.Context) (*keySet, error) {
 	known := i.keys.Load()
 	switch age := i.age(known); {
 	case age < keep:
-		return known.verifier, nil
+		return known.set, nil
 	case age < patience:
-		if i.reading.TryLock() {
-			go func() {
-				defer i.reading.Unlock()
-				_, _ = i.discover(context.WithoutCancel(ctx))
-			}()
-		}
-		return known.verifier, nil
+		i.flight.start(ctx, i.discover)
+		return known.set, nil
 	}
-	i.reading.Lock()
-	defer i.reading.Unlock()
-	if known = i.keys.Load(); i.age(known) < keep {
-		return known.verifier, nil
+	if err := i.flight.start(ctx, i.discover).wait(ctx); err != nil {
+		return nil, err
 	}
-	return i.discover(ctx)
+	return i.keys.Load().set, nil
 }
 
 func (i *issuer) age(k *keys) time.Duration {
@@ -118,22 +132,40 @@ func (i *issuer) age(k *keys) time.Duration {
 	return i.now().Sub(k.readAt)
 }
 
-// discover reads the provider's documents. reading is held.
-func (i *issuer) discover(ctx context.Context) (*oidc.IDTokenVerifier, error) {
+// discover reads the provider's documents and keys, unless that was done or failed a moment ago. Its failures are the provider's, never
+// those of a caller who went away.
+func (i *issuer) discover(ctx context.Context) error {
 	now := i.now()
-	if i.failed != nil && now.Sub(i.failedAt) < retry {
-		return nil, i.failed
+	if i.age(i.keys.Load()) < keep {
+		return nil
 	}
-	provider, err := oidc.NewProvider(oidc.ClientContext(ctx, i.client), i.cfg.URL)
+	if i.failed != nil && now.Sub(i.failedAt) < retry {
+		return i.failed
+	}
+	set, err := i.readKeys(ctx)
 	if i.failed = err; err != nil {
 		i.failedAt = now
-		i.log.Warn("the issuer's discovery document cannot be read", "issuer", i.cfg.URL, "error", err)
+		i.log.Warn("the issuer's discovery document or its keys cannot be read", "issuer", i.cfg.URL, "error", err)
+		return err
+	}
+	i.keys.Store(&keys{set, now})
+	return nil
+}
+
+// readKeys reads both, so that what is kept can verify from its first token on.
+func (i *issuer) readKeys(ctx context.Context) (*keySet, error) {
+	provider, err := oidc.NewProvider(oidc.ClientContext(ctx, i.due), i.cfg.URL)
+	if err != nil {
 		return nil, err
 	}
-	// Expiry is checked here, with the leeway of the contract.
-	verifier := provider.VerifierContext(oidc.ClientContext(ctx, i.client), &oidc.Config{ClientID: i.cfg.Audience, SupportedSigningAlgs: algorithms, SkipExpiryCheck: true})
-	i.keys.Store(&keys{verifier, now})
-	return verifier, nil
+	var document struct {
+		Keys string `json:"jwks_uri"`
+	}
+	if err := provider.Claims(&document); err != nil {
+		return nil, err
+	}
+	set := &keySet{url: document.Keys, spare: i.spare}
+	return set, set.read(ctx, i.due)
 }
 
 // read checks the times and takes the principal's id: oid, else sub. Source: contract section 1.

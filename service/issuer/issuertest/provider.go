@@ -24,8 +24,8 @@ type Provider struct {
 	URL string
 	// KeyReads counts how often the key set was asked for, Reads how often the discovery document.
 	KeyReads, Reads atomic.Int64
-	// Down makes it answer 503.
-	Down atomic.Bool
+	// Down makes it answer 503, KeysDown only when it is asked for its keys.
+	Down, KeysDown atomic.Bool
 
 	t    testing.TB
 	mu   sync.Mutex
@@ -91,7 +91,7 @@ func Sign(t testing.TB, method jwt.SigningMethod, kid string, key any, claims jw
 
 // ServeHTTP implements http.Handler.
 func (p *Provider) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if p.Down.Load() {
+	if p.Down.Load() || p.KeysDown.Load() && r.URL.Path == "/keys" {
 		w.WriteHeader(http.StatusServiceUnavailable)
 		return
 	}
