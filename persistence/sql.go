@@ -65,7 +65,7 @@ func Open(ctx context.Context, cfg Config) (*SQL, error) {
 	}
 	s, err := connect(ctx, cfg)
 	if err != nil {
-		return nil, err
+		return nil, explained(err)
 	}
 	// Before the schema is touched: the other service may be of another version.
 	if cfg.Exclusive > 0 {
