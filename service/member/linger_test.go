@@ -3,6 +3,7 @@ package member
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -11,11 +12,13 @@ import (
 
 // deaf are connectors whose calls do not heed their cancellation, like those to a hung network drive: they end when they are let go.
 type deaf struct {
+	begun  atomic.Int64
 	free   chan struct{}
 	closed chan struct{}
 }
 
 func (d *deaf) Run(context.Context, *gateway.Task, gateway.Credentials, gateway.Output) (gateway.Summary, error) {
+	d.begun.Add(1)
 	<-d.free
 	return gateway.Summary{}, errors.New("let go")
 }
@@ -30,13 +33,13 @@ func (d *deaf) Close() error {
 // hung is a member with one call on each tunnel that does not end.
 func (o *office) hung(t *testing.T, linger time.Duration) (*Member, *deaf, <-chan error) {
 	t.Helper()
-	d := &deaf{make(chan struct{}), make(chan struct{})}
+	d := &deaf{free: make(chan struct{}), closed: make(chan struct{})}
 	m, ended := o.start(t, func(c *Config) { c.Linger = linger }, func(m *Member) { m.agent.connectors = d })
 	o.up(t, m)
 	for _, readOnly := range []bool{true, true, false, false} { // reads share a lane, the others take the tunnels in turn
 		o.send(m, &gateway.Task{RequestID: "r", ReadOnly: readOnly, TimeoutMillis: 60_000})
 	}
-	eventually(t, "all run", func() bool { return m.Running() == 4 })
+	eventually(t, "all run", func() bool { return d.begun.Load() == 4 })
 	return m, d, ended
 }
 

@@ -360,7 +360,9 @@ func TestNothingIsLeftBehind(t *testing.T) {
 func TestServeDoesNotWaitForWhatDoesNotHeed(t *testing.T) {
 	t.Parallel()
 	free := make(chan struct{})
+	var begun atomic.Int64
 	w := newWorld(t, newAgent(func(context.Context, *gateway.Task, gateway.Output) (gateway.Summary, error) {
+		begun.Add(1)
 		<-free
 		return gateway.Summary{}, nil
 	}), nil)
@@ -375,7 +377,7 @@ func TestServeDoesNotWaitForWhatDoesNotHeed(t *testing.T) {
 	for _, task := range []*gateway.Task{read("on the lane"), write("on a stream")} {
 		sent.Go(func() { _, _ = w.send(task) })
 	}
-	wait(t, "both to run", func() bool { return w.agent.running.Load() == 2 })
+	wait(t, "both to run", func() bool { return begun.Load() == 2 })
 	w.reg.Disconnect(memberID, "shaken off by the test")
 	if err := <-served; !errors.Is(err, ErrLost) {
 		t.Fatal(err)
