@@ -2,19 +2,13 @@ package member
 
 import (
 	"context"
-	"errors"
 	"sync"
 	"time"
 
 	"comporta/service/tunnel"
 )
 
-// The back-off of the connect loop.
 const (
-	firstWait   = 200 * time.Millisecond
-	longestWait = 30 * time.Second
-	// stable is after how long a tunnel counts as good, so that the back-off begins anew.
-	stable = time.Minute
 	// dialTimeout bounds one try to connect, as far as the service's answer.
 	dialTimeout = 10 * time.Second
 	// retireTimeout bounds how long a replaced tunnel may finish its requests.
@@ -44,61 +38,64 @@ func newLoop(m *Member, slot int, epoch int64) *loop {
 // run connects for ever. It returns nil when ctx ended or the member leaves, and an error only when trying again is pointless.
 func (l *loop) run(ctx context.Context) error {
 	defer l.retired.Wait()
-	wait := firstWait
+	entered, stop := l.member.entered.listen()
+	defer stop()
+	waits := newBackoff()
 	for ctx.Err() == nil {
-		lasted, err := l.session(ctx)
+		empty(entered) // what came in before this try says nothing about it
+		s := l.session(ctx)
 		if l.member.leaving.Load() || ctx.Err() != nil {
 			return nil
 		}
 		// While another tunnel of this member lives, the service cannot mean it: nothing that runs is cut for one odd answer.
-		if tunnel.Fatal(err) && !l.member.Online() {
-			return err
+		if tunnel.Fatal(s.err) && !l.member.Online() {
+			return s.err
 		}
-		if lasted >= stable {
-			wait = firstWait
+		away := pause(waits.after(s), s.err, l.member.cfg.Jitter())
+		if s.err != nil {
+			l.warn("the tunnel is down; trying again", "in", away.Round(time.Millisecond), "reason", advice(l.member.server.String(), s.err))
 		}
-		pause := l.pause(wait, err)
-		if err != nil {
-			l.warn("the tunnel is down; trying again", "in", pause.Round(time.Millisecond), "reason", advice(l.member.server.String(), err))
+		wake := entered
+		if !s.wakeable() {
+			wake = nil
 		}
-		sleep(ctx, pause)
-		wait = min(2*wait, longestWait)
+		sleep(ctx, away, wake)
 	}
 	return nil
 }
 
-// pause is the wait with half of it at random, so that members do not come back as one. When the service asked for more, that is what is
-// waited at least, up to the longest wait.
-func (l *loop) pause(wait time.Duration, err error) time.Duration {
-	random := time.Duration(float64(wait) * l.member.cfg.Jitter() / 2)
-	var refused *tunnel.RefusedError
-	if errors.As(err, &refused) && refused.Err.RetryAfter > wait/2 {
-		return min(refused.Err.RetryAfter, longestWait) + random
-	}
-	return wait/2 + random
-}
-
-func sleep(ctx context.Context, d time.Duration) {
+// sleep waits for d, until it is woken or ctx ends.
+func sleep(ctx context.Context, d time.Duration, wake <-chan struct{}) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
 	case <-timer.C:
+	case <-wake:
 	case <-ctx.Done():
 	}
 }
 
-// session opens a tunnel and serves it and its successors until they end. It returns how long the slot was connected.
-func (l *loop) session(ctx context.Context) (time.Duration, error) {
+// empty takes out what waits in the channel.
+func empty(c <-chan struct{}) {
+	select {
+	case <-c:
+	default:
+	}
+}
+
+// session opens a tunnel and serves it and its successors until they end.
+func (l *loop) session(ctx context.Context) session {
 	t, err := l.dial(ctx, l.dialer.Dial)
 	if err != nil {
-		return 0, err
+		return session{err: err}
 	}
 	started := l.member.cfg.Now()
 	l.log("the tunnel is up", "server", l.member.server.Host)
+	l.member.entered.signal()
 	for t != nil {
 		t, err = l.serve(ctx, t)
 	}
-	return l.member.cfg.Now().Sub(started), err
+	return session{accepted: true, lasted: l.member.cfg.Now().Sub(started), err: err}
 }
 
 func (l *loop) dial(ctx context.Context, how func(context.Context) (*tunnel.Tunnel, error)) (*tunnel.Tunnel, error) {

@@ -14,8 +14,6 @@ import (
 	"testing"
 	"time"
 
-	"pgregory.net/rapid"
-
 	"comporta/service/gateway"
 	"comporta/service/tunnel"
 )
@@ -282,22 +280,6 @@ func TestAnIncompatibleServiceStopsTheMemberWithWords(t *testing.T) {
 	if err := <-ended; !errors.Is(err, tunnel.ErrIncompatible) || !strings.Contains(err.Error(), "same release") {
 		t.Errorf("got %v", err)
 	}
-}
-
-func TestTheLoopWaitsLongerAndLonger(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		random := rapid.Float64Range(0, 0.999).Draw(t, "random")
-		wait := time.Duration(rapid.Int64Range(int64(firstWait), int64(longestWait)).Draw(t, "wait"))
-		asked := time.Duration(rapid.Int64Range(0, int64(time.Hour)).Draw(t, "retry after"))
-		l := &loop{member: &Member{cfg: Config{Jitter: func() float64 { return random }}}}
-		if p := l.pause(wait, errors.New("weather")); p < wait/2 || p > wait {
-			t.Errorf("wait %v: pause %v", wait, p)
-		}
-		p := l.pause(wait, &tunnel.RefusedError{Err: &gateway.Error{RetryAfter: asked}})
-		if p < min(asked, longestWait) || p < wait/2 || p > 3*longestWait/2 {
-			t.Errorf("wait %v, asked for %v: pause %v", wait, asked, p)
-		}
-	})
 }
 
 func TestWhatAMemberCannotStartWith(t *testing.T) {

@@ -62,6 +62,8 @@ type Member struct {
 	calls sync.WaitGroup
 	// changed is signalled when a tunnel comes or goes.
 	changed bell
+	// entered is signalled when a tunnel was let in, for the slots that wait for the service.
+	entered bell
 	// leaving: nothing runs any more and no tunnel is wanted.
 	leaving atomic.Bool
 	stop    context.CancelFunc

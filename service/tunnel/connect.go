@@ -87,6 +87,9 @@ func (d *Dialer) connectProxy(ctx context.Context, proxy *url.URL, address strin
 	defer stop()
 	if err := askProxy(c, proxy, address); err != nil {
 		c.Close()
+		if ctx.Err() != nil {
+			return nil, fmt.Errorf("the proxy does not answer: %w", ctx.Err())
+		}
 		return nil, err
 	}
 	return c, nil
@@ -112,6 +115,9 @@ func askProxy(c net.Conn, proxy *url.URL, address string) error {
 	case http.StatusProxyAuthRequired:
 		return fmt.Errorf("the proxy %s asks for a user name and password (407); put them into the proxy address, as in http://user:password@proxy:3128", proxy.Host)
 	default:
+		if err := behindProxy(resp); err != nil {
+			return err
+		}
 		return fmt.Errorf("the proxy %s does not let this machine connect to %s: %s", proxy.Host, address, clip(resp.Status, 100))
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"strconv"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"comporta/service/gateway"
@@ -60,6 +61,29 @@ func (e *RefusedError) Unwrap() []error {
 // Fatal reports whether err, returned by Dial, makes trying again pointless.
 func Fatal(err error) bool {
 	return errors.Is(err, ErrRemoved) || errors.Is(err, ErrKeyRefused) || errors.Is(err, ErrIncompatible)
+}
+
+// Unanswered reports whether err, returned by Dial, says that nobody was there who could say no: no connection, no answer in time, one that
+// broke off, or a proxy that does not reach the service either. It is over as soon as the service or the network is back.
+func Unanswered(err error) bool {
+	var (
+		number syscall.Errno // refused, reset, no route
+		name   *net.DNSError
+		late   interface{ Timeout() bool }
+	)
+	return errors.As(err, &number) || errors.As(err, &name) || errors.As(err, &late) && late.Timeout() ||
+		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, errBehindProxy)
+}
+
+var errBehindProxy = errors.New("a proxy does not reach the service")
+
+// behindProxy is errBehindProxy if that is what the answer of a proxy means, nil otherwise.
+func behindProxy(resp *http.Response) error {
+	switch resp.StatusCode {
+	case http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+		return fmt.Errorf("%w; it answers %s", errBehindProxy, clip(resp.Status, 100))
+	}
+	return nil
 }
 
 // Dialer opens the tunnels of one slot of a member. It may be used again and again, by one goroutine at a time; it remembers how far the
@@ -184,6 +208,9 @@ func refusal(resp *http.Response) error {
 	}
 	text, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBytes))
 	if json.Unmarshal(text, &answer) != nil || answer.Error.Code == "" {
+		if err := behindProxy(resp); err != nil {
+			return err
+		}
 		return fmt.Errorf("the answer to the tunnel request is %s and not from a Comporta service; check the server address", clip(resp.Status, 100))
 	}
 	e := &gateway.Error{Code: answer.Error.Code, Message: clip(answer.Error.Message, maxMessageBytes)}
