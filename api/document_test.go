@@ -258,3 +258,38 @@ func (c *checker) dataSources() {
 	c.drive(200, "GET", one+"/dispatchRecords", nil)
 	c.drive(200, "DELETE", source, nil)
 }
+
+// Generators of clients make names of schemas and of the values of enumerations, and of operations.
+func TestTheDocumentCanBeMadeAClientOf(t *testing.T) {
+	doc, err := openapi3.NewLoader().LoadFromData(openapi.OpenAPI3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	word := func(name string) string {
+		parts := strings.FieldsFunc(name, func(r rune) bool { return r == '.' || r == '-' || r == '_' })
+		for i, part := range parts {
+			parts[i] = strings.ToUpper(part[:1]) + part[1:]
+		}
+		return strings.Join(parts, "")
+	}
+	taken := map[string]string{}
+	for name := range doc.Components.Schemas {
+		taken[word(name)] = name
+	}
+	for name, schema := range doc.Components.Schemas {
+		for property, p := range schema.Value.Properties {
+			if other := taken[word(name)+word(property)]; p.Value != nil && len(p.Value.Enum) > 0 && other != "" {
+				t.Errorf("the values of %s.%s and the schema %s get one name", name, property, other)
+			}
+		}
+	}
+	seen := map[string]bool{}
+	for path, item := range doc.Paths.Map() {
+		for method, operation := range item.Operations() {
+			if id := operation.OperationID; id == "" || seen[id] {
+				t.Errorf("%s %s: id %q", method, path, id)
+			}
+			seen[operation.OperationID] = true
+		}
+	}
+}

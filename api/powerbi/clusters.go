@@ -235,20 +235,20 @@ func (h *Handlers) DeleteCluster(c echo.Context) error {
 	return c.NoContent(http.StatusOK)
 }
 
-// ClusterStatus is how a cluster is now.
-type ClusterStatus struct {
+// ClusterCondition is how a cluster is now.
+type ClusterCondition struct {
 	Context            string `json:"@odata.context"`
 	ClusterStatus      string `json:"clusterStatus" enums:"Live,None"`
 	StaticCapabilities int    `json:"gatewayStaticCapabilities"`
 	GatewayVersion     string `json:"gatewayVersion"`
 	UpgradeState       string `json:"gatewayUpgradeState" enums:"UpToDate,NewVersionAvailable,Unknown"`
 	// MemberGatewayErrorMessages are plain texts, one per problem of a member.
-	MemberGatewayErrorMessages []string       `json:"memberGatewayErrorMessages"`
-	MemberGatewayErrors        []MemberStatus `json:"memberGatewayErrors"`
+	MemberGatewayErrorMessages []string        `json:"memberGatewayErrorMessages"`
+	MemberGatewayErrors        []MemberProblem `json:"memberGatewayErrors"`
 }
 
-// MemberStatus is one problem of one member.
-type MemberStatus struct {
+// MemberProblem is one problem of one member.
+type MemberProblem struct {
 	MemberGatewayID gateway.ID `json:"memberGatewayId"`
 	GatewayName     string     `json:"gatewayName"`
 	ErrorCode       string     `json:"errorCode"`
@@ -263,7 +263,7 @@ type MemberStatus struct {
 //	@Produce		json
 //	@Security		oauth2
 //	@Param			cluster	path		string	true	"cluster id"	Format(uuid)
-//	@Success		200		{object}	ClusterStatus
+//	@Success		200		{object}	ClusterCondition
 //	@Failure		401,404	{object}	ErrorResponse
 //	@Router			/v2.0/myorg/gatewayClusters/{cluster}/status [get]
 func (h *Handlers) GetStatus(c echo.Context) error {
@@ -275,10 +275,10 @@ func (h *Handlers) GetStatus(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	status := ClusterStatus{Context: h.context("gatewayClusters/status/$entity"), ClusterStatus: liveOr(s.Online, "None"), StaticCapabilities: staticCapabilities,
-		GatewayVersion: s.Version, UpgradeState: upgradeState(s.Version, s.MixedVersions), MemberGatewayErrorMessages: []string{}, MemberGatewayErrors: []MemberStatus{}}
+	status := ClusterCondition{Context: h.context("gatewayClusters/status/$entity"), ClusterStatus: liveOr(s.Online, "None"), StaticCapabilities: staticCapabilities,
+		GatewayVersion: s.Version, UpgradeState: upgradeState(s.Version, s.MixedVersions), MemberGatewayErrorMessages: []string{}, MemberGatewayErrors: []MemberProblem{}}
 	for _, p := range s.Problems {
-		status.MemberGatewayErrors = append(status.MemberGatewayErrors, MemberStatus{p.MemberID, p.MemberName, string(p.Code), p.Message})
+		status.MemberGatewayErrors = append(status.MemberGatewayErrors, MemberProblem{p.MemberID, p.MemberName, string(p.Code), p.Message})
 		status.MemberGatewayErrorMessages = append(status.MemberGatewayErrorMessages, p.MemberName+": "+p.Message+" ("+string(p.Code)+")")
 	}
 	return c.JSON(http.StatusOK, status)

@@ -7,6 +7,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"strings"
+	"unicode"
 
 	"github.com/getkin/kin-openapi/openapi2"
 	"github.com/getkin/kin-openapi/openapi2conv"
@@ -35,6 +37,7 @@ func run() error {
 	}
 	v3.Servers = openapi3.Servers{{URL: "/"}}
 	markNullable(v3)
+	nameOperations(v3)
 	if err := v3.Validate(context.Background()); err != nil {
 		return fmt.Errorf("the converted document is not valid: %w", err)
 	}
@@ -68,4 +71,31 @@ func markNullable(doc *openapi3.T) {
 			}
 		}
 	}
+}
+
+// nameOperations gives every operation an id, which generators of clients make method names of: the method and the words of the path.
+func nameOperations(doc *openapi3.T) {
+	for path, item := range doc.Paths.Map() {
+		for method, operation := range item.Operations() {
+			if operation.OperationID == "" {
+				operation.OperationID = operationID(method, path)
+			}
+		}
+	}
+}
+
+func operationID(method, path string) string {
+	id := strings.ToLower(method)
+	for segment := range strings.SplitSeq(path, "/") {
+		by := ""
+		if strings.HasPrefix(segment, "{") {
+			by = "By"
+		}
+		words := strings.FieldsFunc(segment, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
+		for i, word := range words {
+			words[i] = strings.ToUpper(word[:1]) + word[1:]
+		}
+		id += by + strings.Join(words, "")
+	}
+	return id
 }
