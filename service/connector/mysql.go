@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -54,6 +56,7 @@ func mysqlConfig(d *gateway.TaskSource, creds gateway.Credentials) (*mysql.Confi
 	cfg.Net, cfg.Addr, cfg.DBName, cfg.User, cfg.Passwd = "tcp", s.Address(), s.Database, who.user, who.password
 	cfg.Timeout = connectTimeout
 	cfg.DialFunc = dialMetered
+	cfg.InterpolateParams = true // for what is not prepared: see mysqlStmt
 	cfg.Logger = &mysql.NopLogger{}
 	// Instants are shown in UTC, whatever the server's own zone is.
 	cfg.Params = map[string]string{"time_zone": "'+00:00'"}
@@ -102,6 +105,8 @@ type mysqlConn struct {
 	driver.Conn
 	id    uint64
 	meter *meter
+	// readOnly: the transaction that was begun last only reads.
+	readOnly bool
 }
 
 // ResetSession notices a connection that the server closed while it was idle.
@@ -125,7 +130,66 @@ func (c *mysqlConn) PrepareContext(ctx context.Context, query string) (driver.St
 	if errors.As(err, &refused) && refused.Number == 1295 {
 		return &unpreparedStmt{conn: c, query: query}, nil
 	}
-	return stmt, err
+	if err != nil {
+		return nil, err
+	}
+	return &mysqlStmt{Stmt: stmt, conn: c, query: query}, nil
+}
+
+// mysqlStmt is a prepared statement.
+type mysqlStmt struct {
+	driver.Stmt
+	conn  *mysqlConn
+	query string
+}
+
+// QueryContext runs the statement. MariaDB leaves it open for some columns how many digits the fractions of their seconds have (from_unixtime
+// of a double), and the driver cannot read such a value in the binary protocol. So what only reads is read again in the text protocol.
+func (s *mysqlStmt) QueryContext(ctx context.Context, values []driver.NamedValue) (driver.Rows, error) {
+	rows, err := s.Stmt.(driver.StmtQueryContext).QueryContext(ctx, values)
+	if err != nil {
+		return nil, err
+	}
+	name, textual := openFraction(rows)
+	if name == "" {
+		return rows, nil
+	}
+	if err := rows.Close(); err != nil {
+		return nil, err
+	}
+	// There the driver writes the parameters into the text. So no question mark may be anything else, in a string or a comment.
+	if s.conn.readOnly && textual && strings.Count(s.query, "?") == len(values) {
+		rows, err = s.conn.Conn.(driver.QueryerContext).QueryContext(ctx, s.query, values)
+		if !errors.Is(err, driver.ErrSkip) {
+			return rows, err
+		}
+	}
+	return nil, gateway.Errorf(gateway.CodeQuery, "The database does not say how many digits the fractions of seconds in column %q have. Write cast(… as datetime(6)) for it, or cast(… as time(6)).", name)
+}
+
+// mysqlFraction is how many digits the fraction of a second has at most, mysqlAnyFraction what stands for as many as there are.
+const mysqlFraction, mysqlAnyFraction = 6, 31
+
+// openFraction finds the first column whose fractions of seconds the driver cannot read, and says whether the text protocol would be exact
+// for all the others: floats of single precision lose digits there.
+func openFraction(rows driver.Rows) (name string, textual bool) {
+	scales, types := rows.(driver.RowsColumnTypePrecisionScale), rows.(driver.RowsColumnTypeDatabaseTypeName)
+	textual = true
+	for i, column := range rows.Columns() {
+		_, scale, has := scales.ColumnTypePrecisionScale(i)
+		if !has || scale <= mysqlFraction || scale == mysqlAnyFraction {
+			continue
+		}
+		switch types.ColumnTypeDatabaseTypeName(i) {
+		case "FLOAT":
+			textual = false
+		case "DATETIME", "TIMESTAMP", "TIME":
+			if name == "" {
+				name = column
+			}
+		}
+	}
+	return name, textual
 }
 
 // unpreparedStmt is a statement without parameters that the server does not prepare.
@@ -151,7 +215,9 @@ func (m *mysqlDialect) guard(text string, readOnly bool) (verdict, error) {
 }
 
 func (m *mysqlDialect) begin(ctx context.Context, conn driver.Conn, readOnly bool) (driver.Tx, error) {
-	return conn.(*mysqlConn).Conn.(driver.ConnBeginTx).BeginTx(ctx, driver.TxOptions{ReadOnly: readOnly})
+	c := conn.(*mysqlConn)
+	c.readOnly = readOnly
+	return c.Conn.(driver.ConnBeginTx).BeginTx(ctx, driver.TxOptions{ReadOnly: readOnly})
 }
 
 func (m *mysqlDialect) check(driver.Stmt, bool) error { return nil }
@@ -256,6 +322,13 @@ func bigEndian(bits []byte) uint64 {
 // also those that can come at login (an unknown database, no right to one).
 var mysqlEnds = map[uint16]bool{1053: true, 1226: true, 1927: true}
 
+// brokeOff reports whether err is the end of a connection.
+func brokeOff(err error) bool {
+	var network net.Error
+	ends := []error{driver.ErrBadConn, mysql.ErrInvalidConn, io.EOF, io.ErrUnexpectedEOF, net.ErrClosed, context.Canceled, context.DeadlineExceeded}
+	return errors.As(err, &network) || slices.ContainsFunc(ends, func(end error) bool { return errors.Is(err, end) })
+}
+
 func (m *mysqlDialect) failure(err error) error {
 	var known *gateway.Error
 	var refused *mysql.MySQLError
@@ -266,6 +339,9 @@ func (m *mysqlDialect) failure(err error) error {
 		return known
 	case errors.Is(err, mysql.ErrNoTLS):
 		return gateway.Errorf(gateway.CodeDataSourceAccess, "The database at %s does not offer TLS, which this data source asks for.", m.where)
+	case !errors.As(err, &refused) && !connecting(err) && !brokeOff(err):
+		// The server answered, and the driver makes nothing of it or of the parameters. Other members would fare the same.
+		return gateway.Wrap(gateway.CodeQuery, err, "The answer of the database cannot be read: %v.", err).With(gateway.DetailUnderlyingMessage, err.Error())
 	case !errors.As(err, &refused):
 		if errors.Is(err, driver.ErrBadConn) || errors.Is(err, mysql.ErrInvalidConn) {
 			err = errors.Join(io.ErrUnexpectedEOF, err)
