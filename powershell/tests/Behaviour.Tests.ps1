@@ -183,6 +183,9 @@ Describe 'Objects' {
         Set-DataGatewayCluster -GatewayClusterId $id -Name x -WhatIf
         Add-DataGatewayCluster -Name x -RecoveryKey (Get-TestKey) -WhatIf
         Get-DataGatewayCluster | Disable-DataGatewayClusterMember -MemberGatewayId $id -WhatIf
+        function Remove-Old { [CmdletBinding(SupportsShouldProcess)] param() Get-DataGatewayCluster | Where-Object Name -eq 'Behaviour' | Remove-DataGatewayCluster }
+        Remove-Old -WhatIf
+        (Get-DataGatewayCluster).Id | Should -Be $id
         @(Get-DataGatewayAuditEvent).Count | Should -Be $before
     }
 

@@ -3,7 +3,8 @@
 Set-StrictMode -Version Latest
 
 $beside = Join-Path $PSScriptRoot '../../Comporta/Comporta.psd1'
-if (Test-Path -LiteralPath $beside) { Import-Module $beside } else { Import-Module Comporta }
+if (Test-Path -LiteralPath $beside) { $comporta = Import-Module $beside -PassThru } else { $comporta = Import-Module Comporta -PassThru }
+. (Join-Path $comporta.ModuleBase 'Private/Preference.ps1')
 
 # Selected is the region that Set-OnPremisesDataGatewayRegion chose; empty is all.
 $script:Selected = ''
@@ -76,6 +77,7 @@ function Set-OnPremisesDataGatewayUserAccount {
         # Taken for compatibility.
         [string] $GatewayInstallDirectory
     )
+    Use-CallerPreference $PSCmdlet
     $connected = $false
     try { $connected = [bool] (Get-DataGatewayAccessToken) } catch { Write-Verbose "No connection yet for $EmailAddress." }
     if (-not $connected) {
@@ -96,6 +98,7 @@ function Remove-OnPremisesDataGatewayUserAccount {
     [CmdletBinding()]
     [Alias('Logout-OnPremisesDataGateway')]
     param()
+    Use-CallerPreference $PSCmdlet
     $script:Selected = ''
     Disconnect-DataGatewayServiceAccount
 }
@@ -111,6 +114,7 @@ function Get-OnPremisesDataGatewayRegions {
     #>
     [CmdletBinding()]
     param()
+    Use-CallerPreference $PSCmdlet
     if (-not (Test-Login)) { return }
     Invoke-Old { Get-DataGatewayRegion | ForEach-Object { $_.Region } }
 }
@@ -129,6 +133,7 @@ function Set-OnPremisesDataGatewayRegion {
         # Its name or key.
         [string] $Region
     )
+    Use-CallerPreference $PSCmdlet
     if (-not (Test-Login) -or -not $PSCmdlet.ShouldProcess($Region, 'Choose region')) { return }
     $found = Get-DataGatewayRegion | Where-Object { -not $Region -or $_.Region -eq $Region -or $_.RegionKey -eq $Region } | Select-Object -First 1
     if (-not $found) { Write-Warning 'Invalid region.'; return }
@@ -148,6 +153,7 @@ function Get-OnPremisesDataGatewayClusters {
     #>
     [CmdletBinding()]
     param()
+    Use-CallerPreference $PSCmdlet
     if (-not (Test-Login)) { return }
     Invoke-Old { Get-DataGatewayCluster -RegionKey $script:Selected | ForEach-Object { ConvertTo-OldCluster $_ } }
 }
@@ -167,6 +173,7 @@ function Get-OnPremisesDataClusterGateways {
         [Parameter(Mandatory)]
         [guid] $ClusterObjectId
     )
+    Use-CallerPreference $PSCmdlet
     if (-not (Test-Login)) { return }
     Invoke-Old {
         Get-DataGatewayClusterMember -GatewayClusterId $ClusterObjectId | ForEach-Object {
@@ -206,6 +213,7 @@ function Get-OnPremisesDataGatewayStatus {
         [Parameter(Mandatory)]
         [guid] $GatewayObjectId
     )
+    Use-CallerPreference $PSCmdlet
     if (-not (Test-Login)) { return }
     Invoke-Old { Get-OldStatus (Get-DataGatewayClusterMember -GatewayClusterId $ClusterObjectId -MemberGatewayId $GatewayObjectId) }
 }
@@ -239,6 +247,7 @@ function Set-OnPremisesDataGateway {
         # The new name.
         [string] $Name
     )
+    Use-CallerPreference $PSCmdlet
     if (-not (Test-Login)) { return }
     if ($PSBoundParameters.ContainsKey('Name') -and -not $Name.Trim()) { Write-Warning 'Gateway name cannot be empty.'; return }
     if (-not $PSCmdlet.ShouldProcess($GatewayObjectId, 'Change member')) { return }
@@ -277,6 +286,7 @@ function Remove-OnPremisesDataGateway {
         [Parameter(Mandatory)]
         [guid] $GatewayObjectId
     )
+    Use-CallerPreference $PSCmdlet
     if (-not (Test-Login) -or -not $PSCmdlet.ShouldProcess($GatewayObjectId, 'Remove member')) { return }
     Invoke-Old {
         try { Remove-DataGatewayClusterMember -GatewayClusterId $ClusterObjectId -MemberGatewayId $GatewayObjectId -Confirm:$false } catch {
@@ -310,6 +320,7 @@ function Set-OnPremisesDataGatewayCluster {
         [ValidateSet('Failover', 'Random')]
         [string] $LoadBalancingType
     )
+    Use-CallerPreference $PSCmdlet
     if (-not (Test-Login)) { return }
     if ($PSBoundParameters.ContainsKey('Name') -and -not $Name.Trim()) { Write-Warning 'Cluster name cannot be empty.'; return }
     if (-not $PSCmdlet.ShouldProcess($ClusterObjectId, 'Change cluster')) { return }

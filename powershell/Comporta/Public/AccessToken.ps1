@@ -16,6 +16,7 @@ function Get-DataGatewayAccessToken {
         # Return the text "Bearer ..." instead of a table.
         [switch] $AsString
     )
+    begin { Use-CallerPreference $PSCmdlet }
     process {
         $header = Invoke-Guarded $PSCmdlet $null { 'Bearer ' + (Get-Token) }
         if (-not $header -or $AsString) { return $header }

@@ -32,6 +32,7 @@ function Get-DataGatewayAuditEvent {
         # Only before this time.
         [datetime] $Until
     )
+    begin { Use-CallerPreference $PSCmdlet }
     process {
         $next = '/v2.0/myorg/auditEvents?' + (Get-AuditQuery $PSBoundParameters)
         while ($next) {

@@ -27,6 +27,7 @@ function Get-DataGatewayCluster {
         [Alias('Cluster', 'Id')]
         [guid] $GatewayClusterId
     )
+    begin { Use-CallerPreference $PSCmdlet }
     process {
         $one = $PSBoundParameters.ContainsKey('GatewayClusterId')
         $found = Invoke-Guarded $PSCmdlet $GatewayClusterId {
@@ -110,6 +111,7 @@ function Set-DataGatewayCluster {
         # Taken for compatibility; an id is enough.
         [string] $RegionKey
     )
+    begin { Use-CallerPreference $PSCmdlet }
     process {
         if (-not $PSCmdlet.ShouldProcess($GatewayClusterId, 'Change cluster')) { return }
         $bound = $PSBoundParameters
@@ -196,6 +198,7 @@ function Add-DataGatewayCluster {
         # Join this machine and keep the member's keys in this folder. It takes the program comporta on PATH.
         [string] $StateDirectory
     )
+    begin { Use-CallerPreference $PSCmdlet }
     process {
         if (-not $PSCmdlet.ShouldProcess($GatewayName, 'Make cluster')) { return }
         $bound = $PSBoundParameters
@@ -234,6 +237,7 @@ function Remove-DataGatewayCluster {
         # Taken for compatibility; an id is enough.
         [string] $RegionKey
     )
+    begin { Use-CallerPreference $PSCmdlet }
     process {
         if (Test-Unattended $PSBoundParameters) { $ConfirmPreference = 'None' }
         if (-not $PSCmdlet.ShouldProcess($GatewayClusterId, 'Remove cluster')) { return }

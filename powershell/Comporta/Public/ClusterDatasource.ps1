@@ -26,6 +26,7 @@ function Get-DataGatewayClusterDatasource {
         [Alias('DatasourceId', 'Datasource')]
         [guid] $GatewayClusterDatasourceId
     )
+    begin { Use-CallerPreference $PSCmdlet }
     process {
         $one = $PSBoundParameters.ContainsKey('GatewayClusterDatasourceId')
         $name = $null
@@ -59,6 +60,7 @@ function Get-DataGatewayDatasource {
         # Only the clusters of this region. Default: of all regions.
         [string] $RegionKey
     )
+    begin { Use-CallerPreference $PSCmdlet }
     process {
         $clusters = @(Invoke-Guarded $PSCmdlet $null { Get-DataGatewayCluster -Scope $Scope -RegionKey $RegionKey -ErrorAction Stop })
         foreach ($cluster in $clusters) {
@@ -134,6 +136,7 @@ function New-DataGatewayClusterDatasource {
         # What clients keep with it.
         [string] $Annotation
     )
+    begin { Use-CallerPreference $PSCmdlet }
     process {
         if (-not $PSCmdlet.ShouldProcess($DatasourceName, 'Register data source')) { return }
         $bound = $PSBoundParameters
@@ -212,6 +215,7 @@ function Set-DataGatewayClusterDatasource {
         [ValidateSet('None', 'Public', 'Organizational', 'Private')]
         [string] $PrivacyLevel
     )
+    begin { Use-CallerPreference $PSCmdlet }
     process {
         if (-not $PSCmdlet.ShouldProcess($GatewayClusterDatasourceId, 'Change data source')) { return }
         $bound = $PSBoundParameters
@@ -254,6 +258,7 @@ function Remove-DataGatewayClusterDatasource {
         [Alias('DatasourceId', 'Datasource')]
         [guid] $GatewayClusterDatasourceId
     )
+    begin { Use-CallerPreference $PSCmdlet }
     process {
         if (Test-Unattended $PSBoundParameters) { $ConfirmPreference = 'None' }
         if (-not $PSCmdlet.ShouldProcess($GatewayClusterDatasourceId, 'Remove data source')) { return }

@@ -46,6 +46,7 @@ function Set-DataGatewayClusterDatasourceCredential {
         [ValidateSet('None', 'Public', 'Organizational', 'Private')]
         [string] $PrivacyLevel
     )
+    begin { Use-CallerPreference $PSCmdlet }
     process {
         if (-not $PSCmdlet.ShouldProcess($GatewayClusterDatasourceId, 'Replace credentials')) { return }
         $bound = $PSBoundParameters

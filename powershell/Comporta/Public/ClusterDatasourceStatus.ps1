@@ -26,6 +26,7 @@ function Get-DataGatewayClusterDatasourceStatus {
         [Alias('DatasourceId', 'Datasource')]
         [guid] $GatewayClusterDatasourceId
     )
+    begin { Use-CallerPreference $PSCmdlet }
     process {
         Invoke-Guarded $PSCmdlet $GatewayClusterDatasourceId {
             [void] (Invoke-Gateway GET (Get-ClusterPath $Scope $GatewayClusterId "/datasources/$GatewayClusterDatasourceId/status"))

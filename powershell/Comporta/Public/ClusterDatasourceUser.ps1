@@ -26,6 +26,7 @@ function Get-DataGatewayClusterDatasourceUser {
         [Alias('DatasourceId', 'Datasource', 'Id')]
         [guid] $GatewayClusterDatasourceId
     )
+    begin { Use-CallerPreference $PSCmdlet }
     process {
         Invoke-Guarded $PSCmdlet $GatewayClusterDatasourceId {
             $path = Get-ClusterPath $Scope $GatewayClusterId "/datasources/$GatewayClusterDatasourceId/users"
@@ -77,6 +78,7 @@ function Add-DataGatewayClusterDatasourceUser {
         [ValidateSet('User', 'UserWithReshare', 'Owner')]
         [string] $Role = 'User'
     )
+    begin { Use-CallerPreference $PSCmdlet }
     process {
         $bound = $PSBoundParameters
         $who = $UserEmailAddress
@@ -120,6 +122,7 @@ function Remove-DataGatewayClusterDatasourceUser {
         [Alias('UserEmailAddress', 'EmailAddress', 'PrincipalObjectId', 'User')]
         [string] $UserId
     )
+    begin { Use-CallerPreference $PSCmdlet }
     process {
         if (Test-Unattended $PSBoundParameters) { $ConfirmPreference = 'None' }
         if (-not $PSCmdlet.ShouldProcess($UserId, 'Take right away')) { return }

@@ -30,6 +30,7 @@ function Get-DataGatewayClusterMember {
         # Taken for compatibility; an id is enough.
         [string] $RegionKey
     )
+    begin { Use-CallerPreference $PSCmdlet }
     process {
         $one = $PSBoundParameters.ContainsKey('MemberGatewayId')
         Invoke-Guarded $PSCmdlet $GatewayClusterId {
@@ -95,6 +96,7 @@ function Set-DataGatewayClusterMember {
         # Make it the primary, the member that Failover tries first.
         [switch] $Primary
     )
+    begin { Use-CallerPreference $PSCmdlet }
     process {
         if (-not $PSCmdlet.ShouldProcess($MemberGatewayId, 'Change member')) { return }
         $bound = $PSBoundParameters
@@ -132,6 +134,7 @@ function Enable-DataGatewayClusterMember {
         [Parameter(Mandatory, ValueFromPipelineByPropertyName)]
         [guid] $MemberGatewayId
     )
+    begin { Use-CallerPreference $PSCmdlet }
     process {
         if (-not $PSCmdlet.ShouldProcess($MemberGatewayId, 'Enable member')) { return }
         Invoke-Guarded $PSCmdlet $MemberGatewayId {
@@ -171,6 +174,7 @@ function Disable-DataGatewayClusterMember {
         [ValidateRange(1, 86400)]
         [int] $TimeoutSec = 1800
     )
+    begin { Use-CallerPreference $PSCmdlet }
     process {
         if (-not $PSCmdlet.ShouldProcess($MemberGatewayId, 'Disable member')) { return }
         Invoke-Guarded $PSCmdlet $MemberGatewayId {
@@ -233,6 +237,7 @@ function Add-DataGatewayClusterMember {
         # Join this machine and keep the member's keys in this folder. It takes the program comporta on PATH.
         [string] $StateDirectory
     )
+    begin { Use-CallerPreference $PSCmdlet }
     process {
         if (-not $PSCmdlet.ShouldProcess($GatewayName, 'Add member')) { return }
         Invoke-Guarded $PSCmdlet $GatewayClusterId {
@@ -285,6 +290,7 @@ function Restore-DataGatewayClusterMember {
         # Taken for compatibility; an id is enough.
         [string] $RegionKey
     )
+    begin { Use-CallerPreference $PSCmdlet }
     process {
         if (-not $PSCmdlet.ShouldProcess($MemberGatewayId, 'Restore member')) { return }
         Invoke-Guarded $PSCmdlet $MemberGatewayId {
@@ -321,6 +327,7 @@ function Remove-DataGatewayClusterMember {
         # Taken for compatibility; an id is enough.
         [string] $RegionKey
     )
+    begin { Use-CallerPreference $PSCmdlet }
     process {
         if (Test-Unattended $PSBoundParameters) { $ConfirmPreference = 'None' }
         if (-not $PSCmdlet.ShouldProcess($MemberGatewayId, 'Remove member')) { return }

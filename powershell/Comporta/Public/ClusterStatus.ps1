@@ -24,6 +24,7 @@ function Get-DataGatewayClusterStatus {
         # Taken for compatibility; an id is enough.
         [string] $RegionKey
     )
+    begin { Use-CallerPreference $PSCmdlet }
     process {
         Invoke-Guarded $PSCmdlet $GatewayClusterId {
             New-ClusterStatusObject (Invoke-Gateway GET (Get-ClusterPath $Scope $GatewayClusterId '/status')) $GatewayClusterId
@@ -52,6 +53,7 @@ function Get-AllDataGatewayClustersAndDatasourcesStatus {
         # Only the clusters of this region. Default: of all regions.
         [string] $RegionKey
     )
+    begin { Use-CallerPreference $PSCmdlet }
     process {
         $clusters = @(Invoke-Guarded $PSCmdlet $null { Get-DataGatewayCluster -Scope $Scope -RegionKey $RegionKey -ErrorAction Stop })
         foreach ($cluster in $clusters) {

@@ -37,6 +37,7 @@ function Add-DataGatewayClusterUser {
         # Taken for compatibility; an id is enough.
         [string] $RegionKey
     )
+    begin { Use-CallerPreference $PSCmdlet }
     process {
         if (-not $PSCmdlet.ShouldProcess($PrincipalObjectId, "Give role $Role")) { return }
         Invoke-Guarded $PSCmdlet $PrincipalObjectId {
@@ -74,6 +75,7 @@ function Remove-DataGatewayClusterUser {
         # Taken for compatibility; an id is enough.
         [string] $RegionKey
     )
+    begin { Use-CallerPreference $PSCmdlet }
     process {
         if (Test-Unattended $PSBoundParameters) { $ConfirmPreference = 'None' }
         if (-not $PSCmdlet.ShouldProcess($PrincipalObjectId, 'Take role away')) { return }

@@ -13,6 +13,7 @@ function New-DataGatewayEnvironment {
         [Parameter(ValueFromRemainingArguments)]
         [object[]] $Definition
     )
+    begin { Use-CallerPreference $PSCmdlet }
     process {
         Stop-Unsupported $PSCmdlet 'There are no environments to define. Say which service is meant with Connect-DataGatewayServiceAccount -Endpoint, or COMPORTA_ENDPOINT.'
     }

@@ -22,6 +22,7 @@ function Resolve-DataGatewayError {
         [Parameter(Mandatory, ParameterSetName = 'LastError')]
         [switch] $Last
     )
+    begin { Use-CallerPreference $PSCmdlet }
     process {
         $records = $Error
         if ($null -eq $records) { $records = @($global:Error | Where-Object { $_ -is [System.Management.Automation.ErrorRecord] }) }

@@ -20,6 +20,7 @@ function Get-DataGatewayInstaller {
         [ValidateSet('Resource', 'Personal', 'VirtualNetwork')]
         [string] $GatewayTypeParameter
     )
+    begin { Use-CallerPreference $PSCmdlet }
     process {
         Invoke-Guarded $PSCmdlet $null {
             $path = '/v2.0/myorg/gatewayInstallers'
@@ -61,6 +62,7 @@ function Set-DataGatewayInstaller {
         [ValidateSet('Resource', 'Personal', 'VirtualNetwork')]
         [string] $GatewayType
     )
+    begin { Use-CallerPreference $PSCmdlet }
     process {
         if (-not $PSCmdlet.ShouldProcess($PrincipalObjectIds -join ', ', "$Operation installers")) { return }
         Invoke-Guarded $PSCmdlet $null {

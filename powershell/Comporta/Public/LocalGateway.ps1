@@ -19,6 +19,7 @@ function Install-DataGateway {
         # Taken for compatibility.
         [string] $TargetDirectory
     )
+    begin { Use-CallerPreference $PSCmdlet }
     process {
         Stop-Unsupported $PSCmdlet 'There is no installer to run. Put the program comporta on the machine, run "comporta member join" (or Add-DataGatewayClusterMember -StateDirectory) and "comporta member run".'
     }
@@ -51,6 +52,7 @@ function Get-DataGatewayAvailableUpdates {
         # Taken for compatibility; an id is enough.
         [string] $RegionKey
     )
+    begin { Use-CallerPreference $PSCmdlet }
     process {
         Stop-Unsupported $PSCmdlet 'The service does not know of newer versions. Compare the Version of the members (Get-DataGatewayClusterMember).'
     }
@@ -89,6 +91,7 @@ function Update-DataGatewayClusterMember {
         # Taken for compatibility; an id is enough.
         [string] $RegionKey
     )
+    begin { Use-CallerPreference $PSCmdlet }
     process {
         Stop-Unsupported $PSCmdlet 'Members are not updated from here. Run Disable-DataGatewayClusterMember -Wait, replace the program comporta on the machine, start it, and run Enable-DataGatewayClusterMember.'
     }

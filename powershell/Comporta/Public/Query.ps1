@@ -47,6 +47,7 @@ function Invoke-DataGatewayQuery {
         # Let the statement write. It is then sent to one member only and never tried again.
         [switch] $AllowWrite
     )
+    begin { Use-CallerPreference $PSCmdlet }
     process {
         $body = @{ datasourceId = $GatewayClusterDatasourceId.ToString(); timeoutSeconds = $TimeoutSec; readOnly = -not $AllowWrite
             query = @{ text = $Query; maxRows = $MaxRows; parameters = [object[]] @(foreach ($p in $Parameters) { , (ConvertTo-ParameterValue $p) }) } }

@@ -24,6 +24,7 @@ function Set-DataGatewayClusterRecoveryKey {
         [ValidateScript({ Assert-Secret $_ })]
         [object] $NewRecoveryKey
     )
+    begin { Use-CallerPreference $PSCmdlet }
     process {
         if (-not $PSCmdlet.ShouldProcess($GatewayClusterId, 'Change recovery key')) { return }
         Invoke-Guarded $PSCmdlet $GatewayClusterId {

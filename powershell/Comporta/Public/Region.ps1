@@ -12,6 +12,7 @@ function Get-DataGatewayRegion {
     [CmdletBinding(PositionalBinding = $false)]
     [OutputType('Comporta.GatewayRegion')]
     param()
+    begin { Use-CallerPreference $PSCmdlet }
     process {
         Invoke-Guarded $PSCmdlet $null {
             foreach ($r in (Invoke-Gateway GET '/v2.0/myorg/gatewayRegions').value) {

@@ -27,6 +27,7 @@ function Invoke-DataGatewayRestMethod {
         [ValidateRange(1, 3600)]
         [int] $TimeoutSec = 100
     )
+    begin { Use-CallerPreference $PSCmdlet }
     process {
         if ($Method -ne 'Get' -and -not $PSCmdlet.ShouldProcess($Url, $Method)) { return }
         Invoke-Guarded $PSCmdlet $Url {

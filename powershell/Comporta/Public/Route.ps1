@@ -22,6 +22,7 @@ function Test-DataGatewayRoute {
         [Alias('DatasourceId', 'Datasource')]
         [guid] $GatewayClusterDatasourceId
     )
+    begin { Use-CallerPreference $PSCmdlet }
     process {
         $bound = $PSBoundParameters
         Invoke-Guarded $PSCmdlet $GatewayClusterId {

@@ -52,6 +52,7 @@ function Connect-DataGatewayServiceAccount {
         # The address of the service, such as https://gateway.example.com. Default: COMPORTA_ENDPOINT.
         [string] $Endpoint
     )
+    begin { Use-CallerPreference $PSCmdlet }
     process {
         $script:Session = $null # a login that fails must not leave the one before it in force
         if ($PSCmdlet.ParameterSetName -eq 'ServicePrincipalCertificate') {
@@ -83,6 +84,7 @@ function Disconnect-DataGatewayServiceAccount {
     [CmdletBinding(PositionalBinding = $false)]
     [Alias('Logout-DataGateway', 'Logout-DataGatewayServiceAccount', 'Remove-DataGatewayServiceAccount')]
     param()
+    begin { Use-CallerPreference $PSCmdlet }
     process {
         $script:Session = $null
     }
@@ -102,10 +104,10 @@ function Find-ClientCredential([pscredential] $Credential) {
     return $Credential.UserName, $Credential.Password
 }
 
-# Test-Unattended reports whether to remove without asking: nobody is there to answer, and the caller did not say -Confirm. Microsoft's commands do
-# not ask, so a script that runs at night does not say -Confirm:$false.
+# Test-Unattended reports whether to remove without asking: nobody is there to answer, and the caller said neither -Confirm nor $ConfirmPreference.
+# Microsoft's commands do not ask, so a script that runs at night does not say -Confirm:$false.
 function Test-Unattended($Bound) {
-    -not $Bound.ContainsKey('Confirm') -and -not (Test-Interactive)
+    -not $Bound.ContainsKey('Confirm') -and $ConfirmPreference -eq 'High' -and -not (Test-Interactive)
 }
 
 # Test-Interactive reports whether a prompt would be answered; in a remote session the caller's own machine asks.

@@ -16,6 +16,7 @@ function Get-DataGatewayTenantPolicy {
         [ValidateSet('Organization')]
         [string] $Scope = 'Organization'
     )
+    begin { Use-CallerPreference $PSCmdlet }
     process {
         Invoke-Guarded $PSCmdlet $null {
             $p = Invoke-Gateway GET '/v2.0/myorg/gatewayPolicy'
@@ -44,6 +45,7 @@ function Set-DataGatewayTenantPolicy {
         [ValidateSet('None', 'Open', 'Restricted')]
         [string] $PersonalGatewayInstallPolicy
     )
+    begin { Use-CallerPreference $PSCmdlet }
     process {
         if (-not $PSCmdlet.ShouldProcess('Tenant policy', 'Change')) { return }
         $bound = $PSBoundParameters
