@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -85,11 +86,20 @@ func TestAdminDataSources(t *testing.T) {
 	cluster := s.cluster.String()
 	made := s.admin(t, password, "datasource", "add", cluster, "--name", "CLI", "--kind", "SQLite", "--path", path, "--username", "reader", "--encryption", "NotEncrypted")
 	id := made[0]["id"].(string)
-	s.admin(t, password, "datasource", "credentials", cluster, id, "--username", "reader", "--encryption", "NotEncrypted")
+	s.admin(t, password, "datasource", "credentials", cluster, id, "--username", "reader") // it is still spoken to as before
+	if kept := s.connection(t, id); kept != "NotEncrypted" {
+		t.Errorf("new credentials changed how it is spoken to: %s", kept)
+	}
 	s.admin(t, nil, "datasource", "status", cluster, id)
 	status, stdout, stderr := comporta(t, s.login(), "admin", "--server", s.address, "query", cluster, id, "select 'Ωmega' as word, 12 as n")
 	if status != exitOK || !strings.Contains(stdout, "Ωmega  12") || !strings.Contains(stdout, "served by one") {
 		t.Errorf("query: %d %s%s", status, stdout, stderr)
+	}
+	for statement, want := range map[string]string{"select char(27) || '[2J' || char(10) || 'x' as v": "\n   [2J x\n", "create table t(x)": "changed, served by one"} {
+		_, stdout, stderr = comporta(t, s.login(), "admin", "--server", s.address, "query", "--write", cluster, id, statement)
+		if !strings.Contains(stdout, want) {
+			t.Errorf("%s: %q %s", statement, stdout, stderr)
+		}
 	}
 	status, stdout, _ = comporta(t, append(s.login(), password...), "admin", "--server", s.address, "encrypt", cluster, "--username", "reader")
 	if status != exitOK || len(strings.TrimSpace(stdout)) < 400 || strings.Contains(stdout, storyPassword) {
@@ -107,4 +117,16 @@ func TestAdminDataSources(t *testing.T) {
 	if list := s.admin(t, nil, "datasource", "list", cluster); len(list) != 0 {
 		t.Errorf("after deleting: %v", list)
 	}
+}
+
+// connection is how a data source is spoken to.
+func (s *story) connection(t *testing.T, id string) string {
+	t.Helper()
+	var c struct {
+		CredentialDetails struct{ ConnectionEncryption string }
+	}
+	if err := s.client.call(t.Context(), http.MethodGet, "/v1/connections/"+id, nil, &c); err != nil {
+		t.Fatal(err)
+	}
+	return c.CredentialDetails.ConnectionEncryption
 }

@@ -126,11 +126,11 @@ func (cmd recoveryKeyCmd) Run(ctx context.Context, p *process, root *cli) error 
 	if err != nil {
 		return err
 	}
-	current, err := p.read(secret{what: "current recovery key", env: "COMPORTA_RECOVERY_KEY", file: cmd.RecoveryKeyFile, fileFlag: "recovery-key-file"})
+	current, err := p.read(ctx, secret{what: "current recovery key", env: "COMPORTA_RECOVERY_KEY", file: cmd.RecoveryKeyFile, fileFlag: "recovery-key-file"})
 	if err != nil {
 		return err
 	}
-	next, err := p.read(secret{what: "new recovery key", env: "COMPORTA_NEW_RECOVERY_KEY", file: cmd.NewRecoveryKeyFile, fileFlag: "new-recovery-key-file", twice: true})
+	next, err := p.read(ctx, secret{what: "new recovery key", env: "COMPORTA_NEW_RECOVERY_KEY", file: cmd.NewRecoveryKeyFile, fileFlag: "new-recovery-key-file", twice: true})
 	if err != nil {
 		return err
 	}

@@ -31,14 +31,14 @@ type login struct {
 }
 
 // pairs reads the credentials.
-func (l *login) pairs(p *process) (credential.Pairs, error) {
+func (l *login) pairs(ctx context.Context, p *process) (credential.Pairs, error) {
 	if l.CredentialType == "Anonymous" {
 		return credential.Anonymous(), nil
 	}
 	if l.Username == "" && l.CredentialType != "Key" {
 		return nil, usagef("--username is missing")
 	}
-	text, err := p.read(secret{what: "data source password", env: "COMPORTA_PASSWORD", file: l.PasswordFile, fileFlag: "password-file"})
+	text, err := p.read(ctx, secret{what: "data source password", env: "COMPORTA_PASSWORD", file: l.PasswordFile, fileFlag: "password-file"})
 	switch {
 	case err != nil:
 		return nil, err
@@ -59,7 +59,7 @@ func (cmd *encryptCmd) Run(ctx context.Context, p *process, root *cli) error {
 	if err != nil {
 		return err
 	}
-	pairs, err := cmd.pairs(p)
+	pairs, err := cmd.pairs(ctx, p)
 	if err != nil {
 		return err
 	}
@@ -113,7 +113,7 @@ func (cmd *addSourceCmd) Run(ctx context.Context, p *process, root *cli) error {
 	if err := cmd.describe(source); err != nil {
 		return err
 	}
-	if source.Pairs, err = cmd.pairs(p); err != nil {
+	if source.Pairs, err = cmd.pairs(ctx, p); err != nil {
 		return err
 	}
 	id, err := c.addDataSource(ctx, cluster, source)
@@ -164,7 +164,7 @@ func (a *sourceArgs) path(cluster gateway.ID) string {
 
 type credentialsCmd struct {
 	sourceArgs
-	Encryption string `default:"Encrypted" enum:"Encrypted,Any,NotEncrypted" help:"How the data source is to be spoken to: Encrypted, Any or NotEncrypted."`
+	Encryption string `default:"" enum:",Encrypted,Any,NotEncrypted" help:"How the data source is to be spoken to: Encrypted, Any or NotEncrypted; left out, it stays as it is."`
 	login
 }
 
@@ -174,7 +174,7 @@ func (cmd *credentialsCmd) Run(ctx context.Context, p *process, root *cli) error
 	if err != nil {
 		return err
 	}
-	pairs, err := cmd.pairs(p)
+	pairs, err := cmd.pairs(ctx, p)
 	if err != nil {
 		return err
 	}
@@ -247,11 +247,7 @@ func (cmd *queryCmd) Run(ctx context.Context, p *process, root *cli) error {
 	if err := incomplete(resp, err, "nothing"); err != nil {
 		return err
 	}
-	rows := "rows"
-	if len(answer.Rows) == 1 {
-		rows = "row"
-	}
-	p.printf("%s\n%d %s, served by %s\n", answer.table(), len(answer.Rows), rows, answer.servedBy)
+	p.printf("%s, served by %s\n", answer.summary(), answer.servedBy)
 	return nil
 }
 

@@ -88,8 +88,11 @@ func (c *apiClient) sealed(ctx context.Context, cluster gateway.ID, s *newSource
 	if err != nil {
 		return nil, err
 	}
-	return map[string]any{"credentialType": s.CredentialType, "credentials": envelope, "encryptionAlgorithm": "RSA-OAEP",
-		"encryptedConnection": s.Encryption, "privacyLevel": "Organizational"}, nil
+	details := map[string]any{"credentialType": s.CredentialType, "credentials": envelope, "encryptionAlgorithm": "RSA-OAEP"}
+	if s.Encryption != "" { // else it stays as it is
+		details["encryptedConnection"] = s.Encryption
+	}
+	return details, nil
 }
 
 // addDataSource encrypts the credentials and registers a data source.
@@ -98,6 +101,7 @@ func (c *apiClient) addDataSource(ctx context.Context, cluster gateway.ID, s *ne
 	if err != nil {
 		return "", err
 	}
+	sealed["privacyLevel"] = "Organizational"
 	details, err := json.Marshal(s.Details)
 	if err != nil {
 		return "", err

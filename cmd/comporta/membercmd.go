@@ -44,7 +44,7 @@ type joinCmd struct {
 
 // Run joins and prints the ids.
 func (c *joinCmd) Run(ctx context.Context, p *process, log *slog.Logger) error {
-	request, err := c.request(p)
+	request, err := c.request(ctx, p)
 	if err != nil {
 		return err
 	}
@@ -58,7 +58,7 @@ func (c *joinCmd) Run(ctx context.Context, p *process, log *slog.Logger) error {
 	return nil
 }
 
-func (c *joinCmd) request(p *process) (member.JoinRequest, error) {
+func (c *joinCmd) request(ctx context.Context, p *process) (member.JoinRequest, error) {
 	r := member.JoinRequest{Server: c.Server, StateDir: c.State, Name: c.Name, NewCluster: c.NewCluster, Description: c.Description, Region: c.Region,
 		Overwrite: c.Overwrite, MustExist: c.Overwrite, Version: version, Machine: machineName(), Random: rand.Reader}
 	if r.Name == "" {
@@ -81,7 +81,7 @@ func (c *joinCmd) request(p *process) (member.JoinRequest, error) {
 	if err := c.rights(p, &r); err != nil {
 		return r, err
 	}
-	r.RecoveryKey, err = p.read(secret{what: "recovery key", env: "COMPORTA_RECOVERY_KEY", file: c.RecoveryKeyFile, fileFlag: "recovery-key-file", twice: c.NewCluster != "" && !c.Overwrite})
+	r.RecoveryKey, err = p.read(ctx, secret{what: "recovery key", env: "COMPORTA_RECOVERY_KEY", file: c.RecoveryKeyFile, fileFlag: "recovery-key-file", twice: c.NewCluster != "" && !c.Overwrite})
 	return r, err
 }
 

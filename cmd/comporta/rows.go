@@ -17,6 +17,8 @@ type rows struct {
 		Name string `json:"name"`
 	} `json:"columns"`
 	Rows [][]any `json:"rows"`
+	// RowsAffected is how many rows a statement changed; nil where it answers rows.
+	RowsAffected *int64 `json:"rowsAffected"`
 
 	memberID gateway.ID
 	servedBy string
@@ -47,7 +49,7 @@ func (d *demo) query(ctx context.Context, text string) (*rows, error) {
 func (r *rows) table() string {
 	names := make([]string, len(r.Columns))
 	for i, c := range r.Columns {
-		names[i] = c.Name
+		names[i] = plainText(c.Name)
 	}
 	lines := make([][]string, len(r.Rows))
 	for i, row := range r.Rows {
@@ -55,10 +57,26 @@ func (r *rows) table() string {
 			if value == nil {
 				value = "NULL"
 			}
-			lines[i] = append(lines[i], fmt.Sprint(value))
+			lines[i] = append(lines[i], plainText(fmt.Sprint(value)))
 		}
 	}
 	return table(names, lines)
+}
+
+// summary is the table and how many rows it has, or how many were changed.
+func (r *rows) summary() string {
+	if r.RowsAffected != nil && len(r.Columns) == 0 {
+		return counted(*r.RowsAffected, "changed")
+	}
+	return r.table() + "\n" + counted(int64(len(r.Rows)), "")
+}
+
+func counted(n int64, done string) string {
+	word := "rows"
+	if n == 1 {
+		word = "row"
+	}
+	return strings.TrimSpace(fmt.Sprintf("%d %s %s", n, word, done))
 }
 
 // table lays out lines under headings.

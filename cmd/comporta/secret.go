@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -27,7 +28,7 @@ type secret struct {
 }
 
 // read finds the secret: the file first, then the environment, then the person at the terminal.
-func (p *process) read(s secret) (string, error) {
+func (p *process) read(ctx context.Context, s secret) (string, error) {
 	if s.file != "" {
 		return readSecretFile(s.what, s.file)
 	}
@@ -35,7 +36,7 @@ func (p *process) read(s secret) (string, error) {
 		return value, nil
 	}
 	if terminal, ok := p.stdin.(*os.File); ok && !s.noPrompt && term.IsTerminal(int(terminal.Fd())) {
-		return p.ask(terminal, &s)
+		return p.ask(ctx, terminal, &s)
 	}
 	return "", usagef("there is no %s; %s", s.what, s.advice())
 }
@@ -55,12 +56,12 @@ func (s *secret) advice() string {
 }
 
 // ask asks once, or twice and compares.
-func (p *process) ask(terminal *os.File, s *secret) (string, error) {
-	text, err := p.prompt(terminal, s.what)
+func (p *process) ask(ctx context.Context, terminal *os.File, s *secret) (string, error) {
+	text, err := p.prompt(ctx, terminal, s.what)
 	if err != nil || !s.twice {
 		return text, err
 	}
-	again, err := p.prompt(terminal, s.what+" again")
+	again, err := p.prompt(ctx, terminal, s.what+" again")
 	if err == nil && again != text {
 		return "", usagef("the two are not the same; nothing was done")
 	}
@@ -68,9 +69,9 @@ func (p *process) ask(terminal *os.File, s *secret) (string, error) {
 }
 
 // prompt asks without echo.
-func (p *process) prompt(terminal *os.File, what string) (string, error) {
+func (p *process) prompt(ctx context.Context, terminal *os.File, what string) (string, error) {
 	fmt.Fprintf(p.stderr, "%s: ", what)
-	text, err := term.ReadPassword(int(terminal.Fd()))
+	text, err := readPassword(ctx, int(terminal.Fd()))
 	fmt.Fprintln(p.stderr)
 	if err != nil {
 		return "", fmt.Errorf("read the %s: %w", what, err)
@@ -79,6 +80,30 @@ func (p *process) prompt(terminal *os.File, what string) (string, error) {
 		return "", usagef("the %s is empty", what)
 	}
 	return string(text), nil
+}
+
+// readPassword reads a line without echo. When ctx ends, as by Ctrl+C, the terminal is put back as it was; the reading itself cannot be
+// ended and stays behind, in a process that ends now.
+func readPassword(ctx context.Context, terminal int) ([]byte, error) {
+	before, err := term.GetState(terminal)
+	if err != nil {
+		return nil, err
+	}
+	type line struct {
+		text []byte
+		err  error
+	}
+	read := make(chan line, 1)
+	go func() {
+		text, err := term.ReadPassword(terminal)
+		read <- line{text, err}
+	}()
+	select {
+	case l := <-read:
+		return l.text, l.err
+	case <-ctx.Done():
+		return nil, errors.Join(context.Cause(ctx), term.Restore(terminal, before))
+	}
 }
 
 // readSecretFile takes a file's text without its last line break.
