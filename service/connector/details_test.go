@@ -21,7 +21,7 @@ func TestSQLServerConnectionString(t *testing.T) {
 		encryption string
 		want       msdsn.Encryption
 		trust      bool
-	}{{"Encrypted", msdsn.EncryptionRequired, false}, {"Any", msdsn.EncryptionOff, true}, {"NotEncrypted", msdsn.EncryptionDisabled, false}} {
+	}{{"Encrypted", msdsn.EncryptionRequired, false}, {"Any", msdsn.EncryptionRequired, true}, {"NotEncrypted", msdsn.EncryptionDisabled, false}} {
 		dsn, where, err := sqlServerDSN(source0(gateway.TypeSQLServer, `{"server":"db,1500","database":"a;encrypt=disable&x=1"}`, c.encryption), creds)
 		if err != nil {
 			t.Fatal(err)

@@ -30,7 +30,11 @@ func openSQLServer(d *gateway.TaskSource, creds gateway.Credentials) (source, er
 		// The driver's message could repeat the connection string, password included.
 		return nil, gateway.Errorf(gateway.CodeInvalid, "The connection details do not make a SQL Server connection.")
 	}
-	return newDatabase(mssql.NewConnectorConfig(cfg), &sqlServerDialect{where: where}), nil
+	dialect := &sqlServerDialect{where: where}
+	if cfg.Encryption == msdsn.EncryptionRequired && cfg.TrustServerCertificate {
+		return newDatabase(newAnyEncryption(cfg), dialect), nil
+	}
+	return newDatabase(mssql.NewConnectorConfig(cfg), dialect), nil
 }
 
 // sqlServerDSN returns a URL in which everything that a request names is escaped, and where the server is, for messages.
@@ -57,7 +61,7 @@ func sqlServerDSN(d *gateway.TaskSource, creds gateway.Credentials) (dsn, where 
 		options.Set("encrypt", "true")
 		options.Set("TrustServerCertificate", "false")
 	case encryptAny:
-		options.Set("encrypt", "false")
+		options.Set("encrypt", "true") // see anyEncryption
 		options.Set("TrustServerCertificate", "true")
 	case encryptNever:
 		options.Set("encrypt", "disable")
