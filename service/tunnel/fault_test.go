@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -133,6 +134,35 @@ func TestHalfDeadTunnelIsPassedOver(t *testing.T) {
 		t.Fatal(n)
 	}
 	w.idle()
+}
+
+// The first request to a dead machine finds out; the next ones do not wait for its other tunnels.
+func TestADeadMachineIsWaitedForOnce(t *testing.T) {
+	t.Parallel()
+	for name, task := range map[string]func(string) *gateway.Task{"read": read, "write": write} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, newAgent(echo), func(c *Config) {
+				c.AdmissionTimeout, c.PingAfter, c.PingTimeout = 2*time.Second, time.Minute, time.Minute
+			})
+			p := newProxy(t, w.server.URL)
+			for slot := range 3 {
+				w.serve(p.through(w.dialer(slot)))
+			}
+			p.mute.Store(true)
+			wait(t, "silence", func() bool {
+				return !slices.ContainsFunc(w.reg.find(memberID).all(), func(l *link) bool { return l.heardSince(w.reg.clock() - 50*time.Millisecond) })
+			})
+			began := time.Now()
+			for range 3 {
+				_, err := w.send(task("x"))
+				phase(t, err, gateway.PhaseNotSent, gateway.CodeUnreachable)
+			}
+			if took := time.Since(began); took > 3900*time.Millisecond {
+				t.Errorf("took %v", took)
+			}
+		})
+	}
 }
 
 func TestSlowReadIsAdmittedByInterimAnswer(t *testing.T) {

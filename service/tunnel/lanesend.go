@@ -168,7 +168,7 @@ func (n *lane) wait(ctx context.Context, c *call, task *gateway.Task) (*gateway.
 
 // next waits for the frame that ends the call on the lane, or for the reason to give it up.
 func (n *lane) next(ctx context.Context, c *call, task *gateway.Task) (frame, *gateway.AttemptError) {
-	cfg := &n.link.reg.cfg
+	cfg, began := &n.link.reg.cfg, n.link.reg.clock()
 	c.timer.Reset(cfg.AdmissionTimeout)
 	admitted := false
 	for {
@@ -191,7 +191,7 @@ func (n *lane) next(ctx context.Context, c *call, task *gateway.Task) (frame, *g
 			if admitted {
 				return frame{}, started(errOverdue, nil)
 			}
-			n.link.suspect.Store(int64(n.link.reg.clock()))
+			n.link.waitedInVain(began)
 			return frame{}, unreachable(errNotAdmitted)
 		case <-ctx.Done():
 			return frame{}, started(context.Cause(ctx), ctx.Err())

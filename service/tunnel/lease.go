@@ -80,7 +80,21 @@ func (l *link) load() int {
 	return max(l.streams-small, 0) + small/laneShare
 }
 
-// doubtful reports whether the tunnel let a request wait in vain and was not heard from since.
+// waitedInVain notes that a request got no admission over this tunnel since began. The member's other tunnels that were silent all that time
+// are doubted as well: most likely the machine is dead, and the next request need not find that out once more over each of them.
+func (l *link) waitedInVain(began time.Duration) {
+	l.suspect.Store(int64(l.reg.clock()))
+	for _, other := range *l.member.usable.Load() {
+		if other != l && !other.heardSince(began) && !other.doubtful() {
+			other.suspect.Store(int64(began))
+		}
+	}
+}
+
+// heardSince reports whether anything came over the tunnel after that moment.
+func (l *link) heardSince(at time.Duration) bool { return l.conn.heard.Load() > int64(at) }
+
+// doubtful reports whether the tunnel let a request wait in vain, or was silent while another one did, and was not heard from since.
 func (l *link) doubtful() bool {
 	since := l.suspect.Load()
 	return since != 0 && l.conn.heard.Load() <= since

@@ -29,7 +29,8 @@ type link struct {
 	// lane is the fast lane, nil when there is none (yet); laneKnown is closed when it is known whether there will be one.
 	lane      atomic.Pointer[lane]
 	laneKnown chan struct{}
-	// suspect is the clock's reading when the tunnel last let a request wait for its admission in vain; 0 if it never did.
+	// suspect is the clock's reading when the tunnel last let a request wait for its admission in vain, or was silent while a sibling did; 0 if
+	// it never did.
 	suspect atomic.Int64
 
 	// ready (the first report came), report and reportAt belong to member.mu.

@@ -50,7 +50,7 @@ func (r *Registry) Send(ctx context.Context, id gateway.ID, task *gateway.Task, 
 	answer, failure := m.try(ctx, l, task)
 	if failure != nil && l != nil && failure.Phase == gateway.PhaseNotSent && ctx.Err() == nil {
 		// The member's other tunnel, if that one showed life meanwhile or this one broke at once: one dead connection is not a dead member.
-		if other := m.pick(r.clock(), l, task.ReadOnly); other != nil && (l.lost() || other.conn.heard.Load() > int64(began)) {
+		if other := m.pick(r.clock(), l, task.ReadOnly); other != nil && (l.lost() || other.heardSince(began)) {
 			answer, failure = m.try(ctx, other, task)
 		}
 	}
@@ -74,7 +74,9 @@ const (
 
 // attempt is one task on its way over one tunnel.
 type attempt struct {
-	link     *link
+	link *link
+	// began is the clock's reading when the attempt began.
+	began    time.Duration
 	ctx      context.Context
 	cancel   context.CancelCauseFunc
 	readOnly bool
@@ -113,7 +115,7 @@ func (m *member) try(ctx context.Context, l *link, task *gateway.Task) (*gateway
 
 // attempt begins an attempt on a stream of its own; the caller has counted it on the tunnel.
 func (l *link) attempt(ctx context.Context, task *gateway.Task) *attempt {
-	a := &attempt{link: l, readOnly: task.ReadOnly, ended: l.release}
+	a := &attempt{link: l, began: l.reg.clock(), readOnly: task.ReadOnly, ended: l.release}
 	a.ctx, a.cancel = context.WithCancelCause(ctx)
 	if task.TimeoutMillis > 0 {
 		a.timers[1] = time.AfterFunc(task.Timeout()+l.reg.cfg.Grace, func() { a.cancel(errOverdue) })
@@ -194,7 +196,7 @@ func (a *attempt) admit() bool {
 // withdraw takes the attempt back, if the member was not let at the task yet.
 func (a *attempt) withdraw() {
 	if a.state.CompareAndSwap(pending, withdrawn) {
-		a.link.suspect.Store(int64(a.link.reg.clock()))
+		a.link.waitedInVain(a.began)
 		a.cancel(errNotAdmitted)
 	}
 }
