@@ -26,10 +26,14 @@ function Get-HttpClient {
     $client
 }
 
-# Wait-Task waits for a task in a way that lets Ctrl-C through, and returns its result.
+# Wait-Task waits for a task in a way that lets Ctrl-C through, and returns its result. When the time is over it does not wait for the task to see it:
+# reading the body of an answer does not.
 function Wait-Task($Task, [System.Threading.CancellationTokenSource] $Cancel) {
     try {
-        while (-not $Task.IsCompleted) { [void] ([System.IAsyncResult] $Task).AsyncWaitHandle.WaitOne(200) }
+        while (-not $Task.IsCompleted) {
+            $Cancel.Token.ThrowIfCancellationRequested()
+            [void] ([System.IAsyncResult] $Task).AsyncWaitHandle.WaitOne(200)
+        }
     } finally {
         if (-not $Task.IsCompleted) { $Cancel.Cancel() }
     }
@@ -38,7 +42,21 @@ function Wait-Task($Task, [System.Threading.CancellationTokenSource] $Cancel) {
 
 # Send-Request sends one request and returns the answer once its headers are there. Request is a table: Method, Uri, Body (bytes or
 # null), ContentType, Accept, TimeoutSeconds, Token. An HTTP error is thrown as a DataGatewayException.
+# The answer is a table too: Request, Response, and Cancel, whose time goes on until the body is read. Who gets it closes it.
 function Send-Request([hashtable] $Request) {
+    $answer = @{ Request = $Request; Response = $null; Cancel = (New-Object System.Threading.CancellationTokenSource ([timespan]::FromSeconds($Request.TimeoutSeconds))) }
+    try {
+        $task = (Get-HttpClient).SendAsync((New-RequestMessage $Request), [System.Net.Http.HttpCompletionOption]::ResponseHeadersRead, $answer.Cancel.Token)
+        $answer.Response = Wait-Task $task $answer.Cancel
+    } catch {
+        Close-Answer $answer
+        throw (New-NetworkFailure $_.Exception $Request)
+    }
+    if ([int] $answer.Response.StatusCode -ge 300) { throw (New-AnswerFailure $answer) }
+    $answer
+}
+
+function New-RequestMessage([hashtable] $Request) {
     $message = New-Object System.Net.Http.HttpRequestMessage ([System.Net.Http.HttpMethod] $Request.Method), ([uri] $Request.Uri)
     [void] $message.Headers.TryAddWithoutValidation('Accept', $Request.Accept)
     if ($Request.Token) { [void] $message.Headers.TryAddWithoutValidation('Authorization', 'Bearer ' + $Request.Token) }
@@ -46,30 +64,28 @@ function Send-Request([hashtable] $Request) {
         $message.Content = New-Object System.Net.Http.ByteArrayContent (, [byte[]] $Request.Body)
         [void] $message.Content.Headers.TryAddWithoutValidation('Content-Type', $Request.ContentType)
     }
-    $cancel = New-Object System.Threading.CancellationTokenSource ([timespan]::FromSeconds($Request.TimeoutSeconds))
-    try {
-        $task = (Get-HttpClient).SendAsync($message, [System.Net.Http.HttpCompletionOption]::ResponseHeadersRead, $cancel.Token)
-        $response = Wait-Task $task $cancel
-    } catch {
-        throw (New-NetworkFailure $_.Exception $Request)
-    } finally {
-        $cancel.Dispose()
-    }
-    if ([int] $response.StatusCode -ge 300) { throw (New-AnswerFailure $response $Request) }
-    $response
+    $message
 }
 
-# Read-ResponseText reads an answer to its end.
-function Read-ResponseText($Response) {
+# Close-Answer ends an answer; a body that was not read to its end breaks off.
+function Close-Answer([hashtable] $Answer) {
+    if ($Answer.Response) { $Answer.Response.Dispose() }
+    $Answer.Cancel.Dispose()
+}
+
+# Read-AnswerText reads an answer to its end, within the time that the request was given.
+function Read-AnswerText([hashtable] $Answer) {
     try {
-        $bytes = Wait-Task $Response.Content.ReadAsByteArrayAsync() (New-Object System.Threading.CancellationTokenSource)
+        $bytes = Wait-Task $Answer.Response.Content.ReadAsByteArrayAsync() $Answer.Cancel
         [System.Text.Encoding]::UTF8.GetString($bytes)
+    } catch {
+        throw (New-BodyFailure $_.Exception $Answer)
     } finally {
-        $Response.Dispose()
+        Close-Answer $Answer
     }
 }
 
-# Open-Gateway sends a request to the service the caller is connected to and returns the open answer; the caller disposes it. A
+# Open-Gateway sends a request to the service the caller is connected to and returns the open answer; the caller closes it. A
 # body of bytes goes out as it is. An expired token is renewed once, and a request that was put off is sent again when the service said.
 function Open-Gateway([string] $Method, [string] $Path, $Body, [string] $Accept = 'application/json', [int] $TimeoutSeconds = 100) {
     $session = Get-Session
@@ -97,7 +113,7 @@ function Open-Gateway([string] $Method, [string] $Path, $Body, [string] $Accept 
 
 # Invoke-Gateway sends a request and returns the answer's JSON; nothing when the answer is empty.
 function Invoke-Gateway([string] $Method, [string] $Path, $Body, [int] $TimeoutSeconds = 100) {
-    $text = Read-ResponseText (Open-Gateway -Method $Method -Path $Path -Body $Body -TimeoutSeconds $TimeoutSeconds)
+    $text = Read-AnswerText (Open-Gateway -Method $Method -Path $Path -Body $Body -TimeoutSeconds $TimeoutSeconds)
     if ($text) { ConvertFrom-GatewayJson $text }
 }
 

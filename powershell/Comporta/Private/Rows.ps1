@@ -3,11 +3,12 @@
 # ReadSize is how much of an answer is in hand at once; a longer row makes it grow.
 $script:ReadSize = 64KB
 
-# New-RowReader wraps an open answer.
-function New-RowReader($Response) {
-    $cancel = New-Object System.Threading.CancellationTokenSource
-    @{ Response = $Response; Stream = (Wait-Task $Response.Content.ReadAsStreamAsync() $cancel); Buffer = (New-Object byte[] $script:ReadSize)
-        Filled = 0; Ended = $false; Failure = $null; Cancel = $cancel }
+# New-RowReader wraps an open answer. Its time stands still from here on, but for the reads: rows may come for as long as they like, and whoever takes
+# them may take his time.
+function New-RowReader([hashtable] $Answer) {
+    $stream = Wait-Task $Answer.Response.Content.ReadAsStreamAsync() $Answer.Cancel
+    $Answer.Cancel.CancelAfter([System.Threading.Timeout]::InfiniteTimeSpan)
+    @{ Answer = $Answer; Response = $Answer.Response; Stream = $stream; Buffer = (New-Object byte[] $script:ReadSize); Filled = 0; Ended = $false; Failure = $null }
 }
 
 # Read-RowBatch returns the complete rows that are there, waiting for at least one; nothing at the end.
@@ -31,11 +32,13 @@ function Read-Chunk([hashtable] $Reader) {
         [array]::Copy($Reader.Buffer, $larger, $Reader.Filled)
         $Reader.Buffer = $larger
     }
+    $cancel = $Reader.Answer.Cancel
     try {
-        $count = Wait-Task $Reader.Stream.ReadAsync($Reader.Buffer, $Reader.Filled, $Reader.Buffer.Length - $Reader.Filled, $Reader.Cancel.Token) $Reader.Cancel
+        $cancel.CancelAfter([timespan]::FromSeconds($Reader.Answer.Request.TimeoutSeconds))
+        $count = Wait-Task $Reader.Stream.ReadAsync($Reader.Buffer, $Reader.Filled, $Reader.Buffer.Length - $Reader.Filled, $cancel.Token) $cancel
+        $cancel.CancelAfter([System.Threading.Timeout]::InfiniteTimeSpan)
     } catch {
-        $failure = New-BrokenFailure $Reader (Get-RootException $_.Exception).Message
-        throw $failure
+        throw (New-ReadFailure $Reader (Get-RootException $_.Exception))
     }
     $Reader.Filled += $count
     $Reader.Ended = $count -eq 0
@@ -78,6 +81,16 @@ function Get-Trailer($Response, [string] $Name) {
     ''
 }
 
+# New-ReadFailure is for a read that failed, or got nothing for as long as the whole answer might have taken to begin.
+function New-ReadFailure([hashtable] $Reader, [System.Exception] $Exception) {
+    if ($Exception -isnot [System.OperationCanceledException]) { return New-BrokenFailure $Reader $Exception.Message }
+    $request, $id = $Reader.Answer.Request, (Get-ResponseHeader $Reader.Response 'RequestId')
+    $message = "Nothing more came for $($request.TimeoutSeconds) seconds, the rows so far are not all."
+    $failure = New-TimeoutFailure $Exception $request (Join-Message $message 'RequestTimeout' $id)
+    $failure.RequestId = $id
+    $failure
+}
+
 function New-BrokenFailure([hashtable] $Reader, [string] $Why) {
     $id = Get-ResponseHeader $Reader.Response 'RequestId'
     $failure = New-Object DataGatewayException 'GatewayAnswerBroken', (Join-Message "The answer broke off, the rows so far are not all. $Why" 'GatewayAnswerBroken' $id)
@@ -86,7 +99,6 @@ function New-BrokenFailure([hashtable] $Reader, [string] $Why) {
 }
 
 function Close-RowReader([hashtable] $Reader) {
-    $Reader.Cancel.Cancel() # whoever stops early stops the query as well
-    $Reader.Response.Dispose()
-    $Reader.Cancel.Dispose()
+    $Reader.Answer.Cancel.Cancel() # whoever stops early stops the query as well
+    Close-Answer $Reader.Answer
 }

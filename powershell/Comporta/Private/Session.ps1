@@ -64,7 +64,7 @@ function Update-Token($Session) {
     if ($Session.Tenant) { $path = '/' + [uri]::EscapeDataString($Session.Tenant) + $path }
     $request = @{ Method = 'POST'; Uri = $Session.Endpoint + $path; Body = [System.Text.Encoding]::UTF8.GetBytes($form)
         ContentType = 'application/x-www-form-urlencoded'; Accept = 'application/json'; TimeoutSeconds = 60; Token = '' }
-    $answer = ConvertFrom-GatewayJson (Read-ResponseText (Send-Request $request))
+    $answer = ConvertFrom-GatewayJson (Read-AnswerText (Send-Request $request))
     $Session.Token = ConvertTo-Secret $answer.access_token
     $Session.RenewAt = [datetime]::UtcNow.AddSeconds($answer.expires_in) - (Get-RenewalMargin $answer.expires_in)
     $Session.Claims = Read-TokenClaim $answer.access_token

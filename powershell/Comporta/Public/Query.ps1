@@ -40,7 +40,8 @@ function Invoke-DataGatewayQuery {
         [ValidateRange(0, [long]::MaxValue)]
         [long] $MaxRows,
 
-        # How long the query may take, in seconds.
+        # How long the query may take, in seconds. The service ends it then. Rows may come for longer, but when none comes for that time and half a minute
+        # the answer counts as broken (RequestTimeout).
         [ValidateRange(1, 86400)]
         [int] $TimeoutSec = 300,
 
@@ -54,7 +55,7 @@ function Invoke-DataGatewayQuery {
         if ($null -eq $Parameters) { $body.query.Remove('parameters') }
         if ($AllowWrite -and -not $PSCmdlet.ShouldProcess($GatewayClusterDatasourceId, 'Run a statement that may write')) { return }
         $reader = Invoke-Guarded $PSCmdlet $GatewayClusterDatasourceId {
-            New-RowReader (Open-Gateway POST (Get-ClusterPath Individual $GatewayClusterId '/dispatch') $body 'application/x-ndjson' ($TimeoutSec + 30))
+            New-RowReader (Open-Gateway POST (Get-ClusterPath Individual $GatewayClusterId '/dispatch') $body 'application/x-ndjson' ($TimeoutSec + $script:QueryGrace))
         }
         if ($null -eq $reader) { return }
         try {
@@ -66,6 +67,9 @@ function Invoke-DataGatewayQuery {
         }
     }
 }
+
+# QueryGrace is how many seconds longer than the query's own time an answer is waited for: the service's words for a query that took too long are better.
+$script:QueryGrace = 30
 
 # ConvertTo-ParameterValue makes what goes into a request of a placeholder's value: texts that databases read, the same in every culture and edition.
 # A whole number of a type with fractions goes as an integer, because databases do not take 5.0 for one.

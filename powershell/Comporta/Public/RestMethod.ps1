@@ -23,7 +23,7 @@ function Invoke-DataGatewayRestMethod {
         # The body: a JSON text, or an object that is written as one.
         [object] $Body,
 
-        # How long to wait, in seconds.
+        # How long to wait for the whole answer, in seconds.
         [ValidateRange(1, 3600)]
         [int] $TimeoutSec = 100
     )
@@ -34,7 +34,7 @@ function Invoke-DataGatewayRestMethod {
             $path = Resolve-ServicePath $Url
             $value = $Body
             if ($value -is [string]) { $value = [System.Text.Encoding]::UTF8.GetBytes($value) }
-            Read-ResponseText (Open-Gateway -Method $Method.ToUpperInvariant() -Path $path -Body $value -TimeoutSeconds $TimeoutSec)
+            Read-AnswerText (Open-Gateway -Method $Method.ToUpperInvariant() -Path $path -Body $value -TimeoutSeconds $TimeoutSec)
         }
     }
 }
