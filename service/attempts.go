@@ -19,6 +19,8 @@ type running struct {
 	record   *gateway.DispatchRecord
 	response *Response
 	err      error
+	// ticket is the request's turn in line; nil while it does not wait for a place.
+	ticket *ticket
 	// full: nobody took it, and only for want of a place.
 	full bool
 	// tried are the attempts that failed, unreached is what a member said that cannot reach the data source; others may.
@@ -126,6 +128,18 @@ func (r *running) stillWanted(member gateway.ID) bool {
 	return false
 }
 
+// handOver is asked when the request is counted in flight, and says whether it may leave. From here on it holds a place that those behind
+// it can see, so it leaves the line: they do not wait for its answer.
+func (r *running) handOver(member gateway.ID) bool {
+	if !r.stillWanted(member) {
+		return false
+	}
+	if r.ticket != nil {
+		r.ticket.leave()
+	}
+	return true
+}
+
 // refusedInLine is why a request got no place in time.
 func (r *running) refusedInLine() error {
 	if e := ended(r.ctx.Err(), false); e != nil {
@@ -139,7 +153,7 @@ func (r *running) refusedInLine() error {
 // attempt sends the task to one member and waits until its answer is certain to have begun: a small answer is taken in whole, of a
 // large one the first bytes. Until then a reading request can still go to another member.
 func (r *running) attempt(member gateway.ID) (*gateway.Answer, error) {
-	answer, err := r.Tunnels.Send(r.ctx, member, r.task, func() bool { return r.stillWanted(member) })
+	answer, err := r.Tunnels.Send(r.ctx, member, r.task, func() bool { return r.handOver(member) })
 	if err != nil {
 		return nil, err
 	}

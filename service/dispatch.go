@@ -169,7 +169,8 @@ func (d *Dispatcher) run(ctx context.Context, state *gateway.ClusterState, task 
 // queue lets the request stand in line until its turn comes, its time there is over, or its caller goes away.
 func (r *running) queue(limit time.Duration) {
 	cluster := r.state.Cluster.ID
-	served := r.queues.of(cluster).wait(r.ctx, limit, func() bool {
+	served := r.queues.of(cluster).wait(r.ctx, limit, func(t *ticket) bool {
+		r.ticket = t
 		if now, err := r.directory.get(r.ctx, cluster); err == nil {
 			r.state = now
 		}

@@ -1,7 +1,9 @@
 package service
 
 import (
+	"cmp"
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -21,8 +23,18 @@ type queues struct{ lines sync.Map } // gateway.ID -> *line
 
 // line lets requests wait for a place, first come first served.
 type line struct {
-	mu      sync.Mutex
-	waiting []chan struct{}
+	mu sync.Mutex
+	// waiting stand in the order of their turns.
+	waiting []*ticket
+	last    uint64
+}
+
+// ticket is one request's turn in a line. Who has left and comes back stands where it stood.
+type ticket struct {
+	line *line
+	turn uint64
+	// look says that it may be this request's turn.
+	look chan struct{}
 }
 
 func (q *queues) of(cluster gateway.ID) *line {
@@ -58,69 +70,86 @@ func (l *line) length() int {
 func (l *line) wake() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.notifyFirst()
+}
+
+func (l *line) notifyFirst() {
 	if len(l.waiting) > 0 {
-		notify(l.waiting[0])
+		notify(l.waiting[0].look)
 	}
 }
 
 // notify never blocks: one signal that has not been taken yet is enough.
-func notify(ticket chan struct{}) {
+func notify(signal chan struct{}) {
 	select {
-	case ticket <- struct{}{}:
+	case signal <- struct{}{}:
 	default:
 	}
 }
 
-// join takes a place at the end; nil when the line is full.
-func (l *line) join() chan struct{} {
+// join takes a ticket and stands at the end; nil when the line is full.
+func (l *line) join() *ticket {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if len(l.waiting) >= maxQueued {
 		return nil
 	}
-	ticket := make(chan struct{}, 1)
-	l.waiting = append(l.waiting, ticket)
-	return ticket
+	l.last++
+	t := &ticket{line: l, turn: l.last, look: make(chan struct{}, 1)}
+	l.waiting = append(l.waiting, t)
+	return t
 }
 
-// leave gives the place up and lets the next one look.
-func (l *line) leave(ticket chan struct{}) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for i, t := range l.waiting {
-		if t == ticket {
-			l.waiting = append(l.waiting[:i], l.waiting[i+1:]...)
-			break
-		}
+// where is the index at which the ticket stands, or would.
+func (t *ticket) where() (i int, stands bool) {
+	return slices.BinarySearchFunc(t.line.waiting, t.turn, func(other *ticket, turn uint64) int { return cmp.Compare(other.turn, turn) })
+}
+
+// leave lets the next one look. Who has left already is not there to leave.
+func (t *ticket) leave() {
+	t.line.mu.Lock()
+	defer t.line.mu.Unlock()
+	if i, stands := t.where(); stands {
+		t.line.waiting = slices.Delete(t.line.waiting, i, i+1)
+		t.line.notifyFirst()
 	}
-	if len(l.waiting) > 0 {
-		notify(l.waiting[0])
+}
+
+// back stands in line again. The line may be longer than maxQueued then, by those whom a member has refused after they left. Nobody is told
+// to look: there was no place a moment ago.
+func (t *ticket) back() {
+	t.line.mu.Lock()
+	defer t.line.mu.Unlock()
+	if i, stands := t.where(); !stands {
+		t.line.waiting = slices.Insert(t.line.waiting, i, t)
 	}
 }
 
-func (l *line) first(ticket chan struct{}) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return len(l.waiting) > 0 && l.waiting[0] == ticket
+func (t *ticket) first() bool {
+	t.line.mu.Lock()
+	defer t.line.mu.Unlock()
+	return len(t.line.waiting) > 0 && t.line.waiting[0] == t
 }
 
-// wait stands in line and calls try each time it may be this request's turn, until try says done, the time is up or ctx ends.
-// It reports whether try said done.
-func (l *line) wait(ctx context.Context, limit time.Duration, try func() (done bool)) bool {
-	ticket := l.join()
-	if ticket == nil {
+// wait stands in line and calls try each time it may be this request's turn, until try says done, the time is up or ctx ends. It reports
+// whether try said done. try leaves the line when it has taken a place, long before it is done: the next one looks for a place meanwhile.
+// If try is not done after all, the request is back where it stood.
+func (l *line) wait(ctx context.Context, limit time.Duration, try func(*ticket) (done bool)) bool {
+	t := l.join()
+	if t == nil {
 		return false
 	}
-	defer l.leave(ticket)
+	defer t.leave()
 	deadline, again := time.NewTimer(limit), time.NewTicker(lookAgain)
 	defer deadline.Stop()
 	defer again.Stop()
 	for {
-		if l.first(ticket) && try() {
+		if t.first() && try(t) {
 			return true
 		}
+		t.back()
 		select {
-		case <-ticket:
+		case <-t.look:
 		case <-again.C:
 		case <-deadline.C:
 			return false
