@@ -60,7 +60,8 @@ func (r *Registry) allow(c claims) *gateway.Error {
 		return r.later(time.Minute)
 	}
 	if !fresh {
-		return gateway.Errorf(gateway.CodeUnauthorized, "The tunnel token was used before.")
+		// A proxy may ask a second time when it lost the answer. The member is the right one all the same, and comes with a new token on this code.
+		return gateway.Errorf(gateway.CodeTokenExpired, "The tunnel token was used before.")
 	}
 	if wait, ok := r.bucket.take(now); !ok {
 		return r.later(wait)

@@ -124,7 +124,8 @@ func (d *Dialer) dial(ctx context.Context, moving bool) (*Tunnel, error) {
 	t, err := d.once(ctx, moving)
 	var refused *RefusedError
 	if errors.As(err, &refused) && refused.Err.Code == gateway.CodeTokenExpired {
-		// The Date of that answer corrected the clock; one more try shows whether that was all.
+		// The Date of that answer corrected the clock, and a token that was used before is another one now; one more try shows whether that
+		// was all.
 		t, err = d.once(ctx, moving)
 	}
 	return t, err

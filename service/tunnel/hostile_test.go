@@ -221,7 +221,7 @@ func TestUpgradeIsRefusedInWords(t *testing.T) {
 		status int
 		code   gateway.Code
 	}{
-		"replay":     {func(http.Header) {}, 401, gateway.CodeUnauthorized},
+		"replay":     {func(http.Header) {}, 401, gateway.CodeTokenExpired},
 		"no upgrade": {func(h http.Header) { h.Set("Upgrade", "websocket") }, 400, gateway.CodeInvalid},
 		"no token":   {func(h http.Header) { h.Del("Authorization") }, 401, gateway.CodeUnauthorized},
 		"no bearer":  {func(h http.Header) { h.Set("Authorization", token) }, 401, gateway.CodeUnauthorized},
