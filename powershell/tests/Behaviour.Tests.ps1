@@ -76,6 +76,25 @@ Describe 'Members, routes, limits' {
         Remove-DataGatewayClusterDatasource @one -Confirm:$false
     }
 
+    It 'keeps encryption and privacy when the password is replaced, and takes them along with credentials only' {
+        $kept = New-DataGatewayClusterDatasource -GatewayClusterId $id -DatasourceName 'kept' -DatasourceType PostgreSql -EncryptedConnection NotEncrypted -PrivacyLevel Private -ConnectionDetails @{ server = '127.0.0.1:1'; database = 'x' } -Credential (New-Object pscredential 'u', (Get-Secret 'p'))
+        $one = @{ GatewayClusterId = $id; GatewayClusterDatasourceId = $kept.Id }
+        function Get-Setting { Invoke-DataGatewayRestMethod "/v1/connections/$($kept.Id)" | ConvertFrom-Json | ForEach-Object { $_.credentialDetails.connectionEncryption; $_.privacyLevel; $_.credentialDetails.credentialType } }
+        Set-DataGatewayClusterDatasourceCredential @one -Credential (New-Object pscredential 'u', (Get-Secret 'q'))
+        Get-Setting | Should -Be 'NotEncrypted', 'Private', 'Basic'
+        Set-DataGatewayClusterDatasource @one -Credential (New-Object pscredential 'u', (Get-Secret 'r'))
+        Get-Setting | Should -Be 'NotEncrypted', 'Private', 'Basic'
+        foreach ($alone in @{ EncryptedConnection = 'Any' }, @{ PrivacyLevel = 'Public' }, @{ CredentialTenantId = 'x' }, @{ EncryptedConnection = 'Any'; DatasourceName = 'other' }) {
+            { Set-DataGatewayClusterDatasource @one @alone } | Should -Throw '*kept with the credentials*-Credential*' -ErrorId 'InvalidCredentialDetails,Set-DataGatewayClusterDatasource'
+        }
+        Set-DataGatewayClusterDatasource @one -Annotation 'x' -CredentialTenantId $null -Credential $null
+        Get-Setting | Should -Be 'NotEncrypted', 'Private', 'Basic' -Because 'null leaves a setting as it is'
+        (Get-DataGatewayClusterDatasource @one).DatasourceName | Should -Be 'kept' -Because 'what is refused is refused whole'
+        Set-DataGatewayClusterDatasource @one -EncryptedConnection Any -Credential (New-Object pscredential 'u', (Get-Secret 's'))
+        Get-Setting | Should -Be 'Any', 'Private', 'Basic'
+        Remove-DataGatewayClusterDatasource @one -Confirm:$false
+    }
+
     It 'replaces credentials; the next query uses them' {
         Set-DataGatewayClusterDatasourceCredential @of -Credential (New-Object pscredential 'Zoë', (Get-Secret 'pässwörd-✓')) -EncryptedConnection NotEncrypted
         (Invoke-DataGatewayQuery @of -Query 'select 1 as one').one | Should -Be 1

@@ -26,6 +26,13 @@ function Assert-Given($Value, [string] $Message) {
     if (-not $Value) { throw (New-Object DataGatewayException 'InvalidCredentialDetails', $Message) }
 }
 
+# Assert-NoCredentialSetting refuses what is kept with credentials where none come along: it could not be carried out, and must not pass in silence.
+function Assert-NoCredentialSetting($Bound) {
+    $alone = @('EncryptedConnection', 'PrivacyLevel', 'CredentialTenantId' | Where-Object { $Bound.ContainsKey($_) -and $Bound[$_] })
+    if ($alone.Count -eq 0) { return }
+    throw (New-Object DataGatewayException 'InvalidCredentialDetails', "-$($alone -join ' and -') cannot be changed alone: encryption and privacy are kept with the credentials. Give -Credential, -Secret or -CredentialType along with it.")
+}
+
 # Resolve-CredentialType is the type that was asked for, else the one that fits what was given.
 function Resolve-CredentialType([string] $Type, $Credential, $Secret) {
     if ($Type) { return $Type }

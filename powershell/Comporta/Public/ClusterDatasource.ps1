@@ -158,7 +158,7 @@ function Set-DataGatewayClusterDatasource {
     Changes a data source.
     .DESCRIPTION
     Changes what is given; what is left out or null stays. Credentials have a command of their own, but a data source that moves takes new ones with it, so
-    that nobody has the stored password sent to a machine of his own.
+    that nobody has the stored password sent to a machine of his own. Encryption and privacy are kept with the credentials, and change with them only.
     .EXAMPLE
     Set-DataGatewayClusterDatasource -GatewayClusterId $id -GatewayClusterDatasourceId $source -DatasourceName Sales
     .EXAMPLE
@@ -207,11 +207,11 @@ function Set-DataGatewayClusterDatasource {
         [string] $CredentialTenantId,
 
         # Encrypted: TLS with a certificate that members trust. Any: TLS where the data source has it. NotEncrypted: clear text.
-        # Left out, it stays as it is; a new data source gets Encrypted.
+        # Left out, it stays as it is. It takes the credentials along.
         [ValidateSet('Encrypted', 'Any', 'NotEncrypted')]
         [string] $EncryptedConnection,
 
-        # Kept for clients that read it.
+        # Kept for clients that read it. It takes the credentials along.
         [ValidateSet('None', 'Public', 'Organizational', 'Private')]
         [string] $PrivacyLevel
     )
@@ -225,9 +225,8 @@ function Set-DataGatewayClusterDatasource {
             $body = @{}
             Add-Word $body 'SingleSignOnType' $SingleSignOnType
             Add-Text $body @{ datasourceName = $DatasourceName; datasourceAnnotation = $Annotation; connectionDetails = $details }
-            if ($bound.ContainsKey('Credential') -or $bound.ContainsKey('Secret') -or $bound.ContainsKey('CredentialType')) {
-                $body.credentialDetails = New-CredentialDetail $Scope $GatewayClusterId $bound
-            }
+            if ($Credential -or $Secret -or $CredentialType) { $body.credentialDetails = New-CredentialDetail $Scope $GatewayClusterId $bound }
+            else { Assert-NoCredentialSetting $bound }
             [void] (Invoke-Gateway PATCH (Get-ClusterPath $Scope $GatewayClusterId "/datasources/$GatewayClusterDatasourceId") $body)
         }
     }
