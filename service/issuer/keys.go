@@ -23,30 +23,26 @@ type keySet struct {
 	failed error
 }
 
-// payload returns what the token says when one of the keys has signed it, nil when none has. An error says that the keys cannot be had.
-func (k *keySet) payload(ctx context.Context, token string) ([]byte, error) {
-	jws, err := jose.ParseSigned(token, algorithms)
-	if err != nil || len(jws.Signatures) != 1 {
-		return nil, nil // go-oidc has said so before
-	}
+// payload returns what a token says when one of the keys has signed it, nil when none has. An error says that the keys cannot be had.
+func (k *keySet) payload(ctx context.Context, token *jose.JSONWebSignature) ([]byte, error) {
 	known := k.keys.Load()
-	if payload := verified(jws, *known); payload != nil {
+	if payload := verified(token, *known); payload != nil {
 		return payload, nil
 	}
 	// The provider may have new keys.
 	if err := k.flight.start(ctx, func(ctx context.Context) error { return k.renew(ctx, known) }).wait(ctx); err != nil {
 		return nil, err
 	}
-	return verified(jws, *k.keys.Load()), nil
+	return verified(token, *k.keys.Load()), nil
 }
 
-func verified(jws *jose.JSONWebSignature, keys []jose.JSONWebKey) []byte {
-	wanted := jws.Signatures[0].Header.KeyID
+func verified(token *jose.JSONWebSignature, keys []jose.JSONWebKey) []byte {
+	wanted := token.Signatures[0].Header.KeyID
 	for i := range keys {
 		if wanted != "" && wanted != keys[i].KeyID {
 			continue
 		}
-		if payload, err := jws.Verify(&keys[i]); err == nil {
+		if payload, err := token.Verify(&keys[i]); err == nil {
 			return payload
 		}
 	}
@@ -114,7 +110,11 @@ var errNotSigned = errors.New("none of the issuer's keys has signed the token")
 
 // VerifySignature implements oidc.KeySet.
 func (q *question) VerifySignature(ctx context.Context, token string) ([]byte, error) {
-	payload, err := q.keys.payload(ctx, token)
+	parsed, err := jose.ParseSigned(token, algorithms)
+	if err != nil || len(parsed.Signatures) != 1 {
+		return nil, errNotSigned // go-oidc has refused such tokens before
+	}
+	payload, err := q.keys.payload(ctx, parsed)
 	q.failed = err
 	if payload == nil && err == nil {
 		err = errNotSigned
