@@ -159,12 +159,21 @@ func (r *running) attempt(member gateway.ID) (*gateway.Answer, error) {
 	}
 	if err := secure(answer); err != nil {
 		answer.Body.Close()
-		if r.task.ReadOnly {
-			return nil, &gateway.AttemptError{Phase: gateway.PhaseNotSent, Err: gateway.AsError(err)}
-		}
-		return nil, &gateway.AttemptError{Phase: gateway.PhaseStarted, Err: lostOutcome(gateway.AsError(err))}
+		return nil, r.unsecured(gateway.AsError(err))
 	}
 	return answer, nil
+}
+
+// unsecured is an attempt whose answer ended in an error before any of it reached the caller. What the member said of it itself counts as
+// if it had come instead of the answer.
+func (r *running) unsecured(e *gateway.Error) *gateway.AttemptError {
+	if told(e) {
+		return &gateway.AttemptError{Phase: gateway.PhaseAnswered, Err: e}
+	}
+	if !r.task.ReadOnly {
+		e = lostOutcome(e)
+	}
+	return &gateway.AttemptError{Phase: gateway.PhaseStarted, Err: e}
 }
 
 // lostOutcome is what a caller hears of a write whose answer did not come through: not that an answer broke, or that its time was up, but

@@ -234,3 +234,45 @@ func TestATimeOutOfAnAnswerClaimsOnlyWhatIsKnown(t *testing.T) {
 		}
 	}
 }
+
+// tells is a member whose answer has begun and ends with its own report before any of it came.
+func tells(code gateway.Code, elsewhere bool) func(*gateway.Task) (*gateway.Answer, error) {
+	return func(*gateway.Task) (*gateway.Answer, error) {
+		e := gateway.Errorf(code, "scripted")
+		e.Elsewhere = elsewhere
+		return &gateway.Answer{Body: io.NopCloser(&failingReader{e}), Length: -1, Summary: func() gateway.Summary { return gateway.Summary{} }}, nil
+	}
+}
+
+// What a member reports between the header and the first byte of its answer is its answer: nobody runs the request again, unless another
+// member may fare better.
+func TestAReportBeforeTheFirstByteIsAnAnswer(t *testing.T) {
+	for _, c := range []struct {
+		name      string
+		code      gateway.Code
+		elsewhere bool
+		readOnly  bool
+		asked     int
+		want      gateway.Code
+	}{
+		{"reading", gateway.CodeDataSourceAccess, false, true, 1, gateway.CodeDataSourceAccess},
+		{"reading, out of every member's reach", gateway.CodeDataSourceAccess, true, true, 2, gateway.CodeDataSourceAccess},
+		{"reading, its time was up", gateway.CodeTimeout, false, true, 1, gateway.CodeTimeout},
+		{"reading, it broke", gateway.CodeBroken, false, true, 4, gateway.CodeUnreachable},
+		{"writing", gateway.CodeQuery, false, false, 1, gateway.CodeQuery},
+		{"writing, out of every member's reach", gateway.CodeDataSourceAccess, true, false, 2, gateway.CodeDataSourceAccess},
+		{"writing, it broke", gateway.CodeBroken, false, false, 1, gateway.CodeOutcomeUnknown},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w := newWorld(t)
+			cluster, members, source := w.cluster(t, 2)
+			for _, m := range members {
+				w.tunnels.answer(m, tells(c.code, c.elsewhere))
+			}
+			_, err := w.Dispatcher.Dispatch(context.Background(), w.admin, query(cluster, source, c.readOnly))
+			if sent := w.tunnels.sentTo(); len(sent) != c.asked || !gateway.IsCode(err, c.want) {
+				t.Errorf("%d attempts, %v; want %d and %s", len(sent), err, c.asked, c.want)
+			}
+		})
+	}
+}
