@@ -253,12 +253,43 @@ func TestSessionsDoNotLeak(t *testing.T) {
 			}
 		}
 		r.refused(true, "select * from mine", gateway.CodeQuery)
+		mariadbForgets(t, r)
 	})
 	t.Run("sqlite", func(t *testing.T) {
 		r, _ := sqliteRig(t)
 		r.write("create temp table mine (id int)")
 		r.refused(false, "select * from mine", gateway.CodeQuery)
 	})
+}
+
+// mariadbForgets: what one request leaves in the session, by itself, by a function or by a trigger, the next does not see.
+func mariadbForgets(t *testing.T, r *rig) {
+	r.write("create function leaks() returns int begin set @leak = 42; do get_lock('zz', 0); return 1; end")
+	r.write("create table counted (id int auto_increment primary key, n int)")
+	r.write("create trigger locks before insert on counted for each row do get_lock('zz', 0)")
+	for _, text := range []string{
+		"select leaks()", "select leaks /* x */ ()", "select `leaks`()", "select counted.n, leaks() from counted", "with x(a) as (select leaks()) select * from x",
+		"select `get_lock`('zz', 0)", "select GET_LOCK('zz', 0)", "select last_insert_id(4711)", "select last_insert_id (4711)",
+	} {
+		r.read(text)
+		if got := r.read("select @leak, is_used_lock('zz'), last_insert_id()"); fmt.Sprint(got) != "[[<nil> <nil> 0]]" {
+			t.Errorf("%s leaves %v", text, got)
+		}
+	}
+	r.write("insert into counted (n) values (1)")
+	if got := r.read("select is_used_lock('zz'), last_insert_id()"); fmt.Sprint(got) != "[[<nil> 0]]" {
+		t.Errorf("a write leaves %v", got)
+	}
+	r.read("select cast('a secret' as signed)")
+	for _, text := range []string{"show warnings", "show /* x */ Errors", "show count(*) warnings", "get diagnostics condition 1 @a = message_text",
+		"begin not atomic get diagnostics condition 1 @a = message_text; select @a; end"} {
+		for _, readOnly := range []bool{true, false} {
+			if e := r.refused(readOnly, text, gateway.CodeInvalid); strings.Contains(e.Message, "a secret") {
+				t.Errorf("%s: %v", text, e)
+			}
+		}
+	}
+	r.read("show tables like 'warnings'")
 }
 
 func TestMaxRowsCutsAndSaysSo(t *testing.T) {

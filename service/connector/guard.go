@@ -51,9 +51,12 @@ func guardMySQL(text string, readOnly bool) (verdict, error) {
 	v := verdict{}
 	for _, l := range []lexis{mysqlLexis, mysqlPlain, mysqlANSI} {
 		s := scan(text, l)
-		stateful := s.variables || s.hints || s.has("GET_LOCK")
+		if tellsOfOthers(&s) {
+			return verdict{}, gateway.Errorf(gateway.CodeInvalid, "Warnings and diagnostics are not served: they would be those of another request.")
+		}
+		v.discard = v.discard || s.variables || s.hints || callsUnknown(&s)
 		if !readOnly {
-			v.discard = v.discard || stateful || !s.starts("SELECT", "WITH", "INSERT", "UPDATE", "DELETE", "REPLACE")
+			v.discard = v.discard || !s.starts("SELECT", "WITH", "INSERT", "UPDATE", "DELETE", "REPLACE")
 			continue
 		}
 		reads := s.starts("SELECT", "WITH", "SHOW", "EXPLAIN", "DESCRIBE", "DESC", "VALUES", "TABLE")
@@ -61,7 +64,6 @@ func guardMySQL(text string, readOnly bool) (verdict, error) {
 			return verdict{}, writes("INTO and executable comments are not allowed in it")
 		}
 		v.prepareOnly = v.prepareOnly || !reads
-		v.discard = v.discard || stateful
 	}
 	return v, nil
 }

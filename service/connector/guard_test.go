@@ -86,6 +86,24 @@ func TestMySQLGuardReadsBothWays(t *testing.T) {
 	}
 }
 
+// A connection is closed after what may leave something in its session, and kept after everything common.
+func TestMySQLGuardKeepsConnections(t *testing.T) {
+	for text, kept := range map[string]bool{
+		"select 1": true, "select count(*), max(id), `lower`(name) from t where id in (1, 2) and (a or (b))": true, "select t.a from t join (select 1) x using (id)": true,
+		"with x (a) as (select 1), y as (select 2) select * from x": true, "select cast(a as decimal(10, 2)), row_number() over (order by b) from t": true,
+		"insert into t (a, b) values (1, now())": true, "insert into db.`t` (a) values (1)": true, "replace t (a) values (1)": true, "insert ignore into t (a) values (1) on duplicate key update a = values(a)": true,
+		"update t set a = (select 1) where b = if(1, 2, 3)": true, "select 'leaks()'": true, "select 1 -- leaks()": true, "select a.b, (1), -(2) from a": true,
+		"select leaks()": false, "select db.lower('x')": false, "select db . leaks ()": false, "select `leaks`()": false, "select \"leaks\"()": false,
+		"select `GET_LOCK`('a', 0)": false, "select last_insert_id(1)": false, "insert into t (a) values (leaks())": false, "insert into t values (leaks())": false,
+		"select leaks\n-- x\n(1)": false, "select @a": false, "delete from t where leaks()": false, "select lower(leaks())": false,
+	} {
+		v, err := guardMySQL(text, strings.HasPrefix(text, "select") || strings.HasPrefix(text, "with"))
+		if err != nil || v.discard == kept {
+			t.Errorf("%q: %+v, %v", text, v, err)
+		}
+	}
+}
+
 // A comment that -- begins ends at a carriage return too, as PostgreSQL sees it.
 func TestPostgresGuardSeesWhatACarriageReturnUncovers(t *testing.T) {
 	for text, reads := range map[string]bool{

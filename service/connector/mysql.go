@@ -107,11 +107,24 @@ type mysqlConn struct {
 	meter *meter
 	// readOnly: the transaction that was begun last only reads.
 	readOnly bool
+	// wrote: the session knows of a write.
+	wrote bool
 }
 
-// ResetSession notices a connection that the server closed while it was idle.
+// mysqlForget clears what a write, or a trigger behind it, leaves in its session. What a text says of variables, locks and functions that
+// are not known has closed the connection (guardMySQL): the driver cannot reset a session.
+const mysqlForget = "do last_insert_id(0), release_all_locks()"
+
+// ResetSession notices a connection that the server closed while it was idle, and lets the next caller see nothing of a write before.
 func (c *mysqlConn) ResetSession(ctx context.Context) error {
-	return c.Conn.(driver.SessionResetter).ResetSession(ctx)
+	if err := c.Conn.(driver.SessionResetter).ResetSession(ctx); err != nil || !c.wrote {
+		return err
+	}
+	if _, err := c.Conn.(driver.ExecerContext).ExecContext(ctx, mysqlForget, nil); err != nil {
+		return driver.ErrBadConn
+	}
+	c.wrote = false
+	return nil
 }
 
 // IsValid reports whether the connection may be used again.
@@ -216,7 +229,7 @@ func (m *mysqlDialect) guard(text string, readOnly bool) (verdict, error) {
 
 func (m *mysqlDialect) begin(ctx context.Context, conn driver.Conn, readOnly bool) (driver.Tx, error) {
 	c := conn.(*mysqlConn)
-	c.readOnly = readOnly
+	c.readOnly, c.wrote = readOnly, c.wrote || !readOnly
 	return c.Conn.(driver.ConnBeginTx).BeginTx(ctx, driver.TxOptions{ReadOnly: readOnly})
 }
 

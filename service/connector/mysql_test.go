@@ -70,3 +70,20 @@ func TestADriversOwnFailureIsTheQuerys(t *testing.T) {
 		}
 	}
 }
+
+// BenchmarkMariaDB runs a small query and a small write on a kept connection.
+func BenchmarkMariaDB(b *testing.B) {
+	r, _ := mariadbRig(b)
+	r.write("create table t (id int primary key, name varchar(20)) engine = memory")
+	r.write("insert into t (id, name) values (1, 'one')")
+	b.Run("read", func(b *testing.B) {
+		for b.Loop() {
+			r.read("select id, upper(name) from t where id in (?, 2)", json.Number("1"))
+		}
+	})
+	b.Run("write", func(b *testing.B) {
+		for b.Loop() {
+			r.write("update t set name = concat('o', 'ne') where id = 1")
+		}
+	})
+}

@@ -26,6 +26,8 @@ type lexis struct {
 type script struct {
 	// words in capitals, in order.
 	words []string
+	// calls are the names, quoted or not, with a parenthesis behind them: functions mostly, and also IN ( and the like.
+	calls []call
 	// glued are those of them that hang on a number: databases read the number and then, without a space, what is left (1e1into).
 	glued []string
 	// statements is how many there are, divided by semicolons.
@@ -84,6 +86,7 @@ func scan(text string, l lexis) script {
 	s := script{}
 	inside := false // something of a statement was seen since the last semicolon
 	number := false // the last word was, or was part of, a number
+	var last call   // what a parenthesis would belong to
 	for i := 0; i < len(text); {
 		end, what := l.next(text, i)
 		switch what {
@@ -97,6 +100,10 @@ func scan(text string, l lexis) script {
 			inside = inside || text[i] != ';'
 			s.variables = s.variables || text[i] == '@'
 		}
+		if what == otherPart && text[i] == '(' && last.name != "" {
+			s.calls = append(s.calls, last)
+		}
+		last.pass(text[i:end], what)
 		number = number && (what == wordPart || text[i] == '.')
 		s.open = s.open || what == openPart
 		s.doubtful = s.doubtful || what == doubtPart
@@ -107,6 +114,32 @@ func scan(text string, l lexis) script {
 		i = end
 	}
 	return s
+}
+
+// call is a name that may be a function's.
+type call struct {
+	name string
+	// before is the word or name before it, with nothing but spaces between.
+	before string
+	// qualified: it belongs to a schema.
+	qualified bool
+	// point: the last piece was a point behind the name.
+	point bool
+}
+
+// pass goes on to the next piece.
+func (c *call) pass(piece string, what part) {
+	switch {
+	case what == spacePart:
+	case (what == wordPart || what == quotePart) && c.point:
+		c.name, c.qualified, c.point = strings.Trim(piece, "`\""), true, false
+	case what == wordPart, what == quotePart:
+		*c = call{name: strings.Trim(piece, "`\""), before: c.name}
+	case piece == "." && c.name != "":
+		c.point = true
+	default:
+		*c = call{}
+	}
 }
 
 // word takes in the word at i. It reports whether that one hangs on a number: what begins with one, the exponent behind a number's point
