@@ -19,6 +19,8 @@ type running struct {
 	record   *gateway.DispatchRecord
 	response *Response
 	err      error
+	// own is the time that the request may take in all.
+	own time.Duration
 	// ticket is the request's turn in line; nil while it does not wait for a place.
 	ticket *ticket
 	// full: nobody took it, and only for want of a place.
@@ -153,6 +155,7 @@ func (r *running) refusedInLine() error {
 // attempt sends the task to one member and waits until its answer is certain to have begun: a small answer is taken in whole, of a
 // large one the first bytes. Until then a reading request can still go to another member.
 func (r *running) attempt(member gateway.ID) (*gateway.Answer, error) {
+	r.task.TimeoutMillis = r.left().Milliseconds()
 	answer, err := r.Tunnels.Send(r.ctx, member, r.task, func() bool { return r.handOver(member) })
 	if err != nil {
 		return nil, err
@@ -162,6 +165,13 @@ func (r *running) attempt(member gateway.ID) (*gateway.Answer, error) {
 		return nil, r.unsecured(gateway.AsError(err))
 	}
 	return answer, nil
+}
+
+// left is what the request still has of its time: line and lost attempts have had the rest. A member that let it run for longer would be
+// cancelled before it could say that the time is up.
+func (r *running) left() time.Duration {
+	gone := r.Now().Sub(r.record.At).Truncate(time.Millisecond)
+	return max(time.Millisecond, min(r.own, r.own-gone))
 }
 
 // unsecured is an attempt whose answer ended in an error before any of it reached the caller. What the member said of it itself counts as

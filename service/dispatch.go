@@ -154,7 +154,7 @@ func checkHTTP(req *Request) error {
 // run follows a plan until an answer begins. Where the cluster lets requests wait for a place, it stands in line when there is none.
 func (d *Dispatcher) run(ctx context.Context, state *gateway.ClusterState, task *gateway.Task, record *gateway.DispatchRecord) (*Response, error) {
 	ctx, cancel := context.WithTimeout(ctx, task.Timeout()+memberGrace)
-	r := &running{Dispatcher: d, ctx: ctx, cancel: cancel, state: state, task: task, record: record}
+	r := &running{Dispatcher: d, ctx: ctx, cancel: cancel, state: state, task: task, own: task.Timeout(), record: record}
 	limit := state.Cluster.QueueTimeout
 	// A newcomer goes behind those who wait already.
 	if limit == 0 || d.queues.waiting(state.Cluster.ID) == 0 {

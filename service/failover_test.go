@@ -3,6 +3,7 @@ package service
 import (
 	"context"
 	"io"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -274,5 +275,35 @@ func TestAReportBeforeTheFirstByteIsAnAnswer(t *testing.T) {
 				t.Errorf("%d attempts, %v; want %d and %s", len(sent), err, c.asked, c.want)
 			}
 		})
+	}
+}
+
+// A member gets what is left of the request's time, so that it can say itself that the time is up.
+func TestAMemberGetsTheTimeThatIsLeft(t *testing.T) {
+	var ahead atomic.Int64
+	w := newWorld(t, func(c *Config) {
+		c.Now = func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }
+	})
+	cluster, members, source := w.cluster(t, 3)
+	var given []time.Duration
+	for i, later := range []time.Duration{40 * time.Second, time.Hour, 0} {
+		w.tunnels.answer(members[i], func(task *gateway.Task) (*gateway.Answer, error) {
+			given = append(given, task.Timeout())
+			if later == 0 {
+				return small("fine"), nil
+			}
+			ahead.Add(int64(later))
+			return nil, &gateway.AttemptError{Phase: gateway.PhaseNotSent, Err: gateway.Errorf(gateway.CodeUnreachable, "scripted")}
+		})
+	}
+	q := query(cluster, source, true)
+	q.Timeout = 100 * time.Second
+	response, err := w.Dispatcher.Dispatch(context.Background(), w.admin, q)
+	must(t, err)
+	response.Body.Close()
+	// The test itself takes a while too.
+	near := func(got, want time.Duration) bool { return got <= want && got > want-30*time.Second }
+	if len(given) != 3 || !near(given[0], 100*time.Second) || !near(given[1], 60*time.Second) || given[2] != time.Millisecond {
+		t.Errorf("given %v", given)
 	}
 }
