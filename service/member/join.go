@@ -60,20 +60,22 @@ func Join(ctx context.Context, r JoinRequest) (*State, error) {
 	if err != nil {
 		return nil, err
 	}
-	undo, err := reserve(r.StateDir)
+	release, err := reserve(r.StateDir)
 	if err != nil {
+		return nil, err
+	}
+	defer release()
+	if err := r.vacant(); err != nil {
 		return nil, err
 	}
 	c := newClient(r.HTTP, server)
 	r.warn(server)
 	s, err := join(ctx, c, r)
 	if err != nil {
-		undo()
 		return nil, err
 	}
 	s.CAFile = r.CAFile
 	if err := s.Save(r.StateDir); err != nil {
-		undo()
 		return nil, fmt.Errorf("the service has taken this machine as member %s, but its keys are lost: %w; join again with --overwrite", s.MemberID, err)
 	}
 	return s, nil
@@ -105,9 +107,6 @@ func (r *JoinRequest) check() (*url.URL, error) {
 	if err != nil {
 		return nil, err
 	}
-	if Exists(r.StateDir) && !r.Overwrite {
-		return nil, fmt.Errorf("%s already holds a member; choose another --state, or add --overwrite to replace it", r.StateDir)
-	}
 	if err := recovery.ValidateKey([]byte(r.RecoveryKey)); err != nil {
 		return nil, err
 	}
@@ -123,6 +122,15 @@ func (r *JoinRequest) check() (*url.URL, error) {
 		err = errors.New("say the member's --name")
 	}
 	return server, err
+}
+
+// vacant refuses a folder that holds a member already. It is asked while the folder is claimed.
+func (r *JoinRequest) vacant() error {
+	held, err := Exists(r.StateDir)
+	if err == nil && held && !r.Overwrite {
+		err = fmt.Errorf("%s already holds a member; choose another --state, or add --overwrite to replace it", r.StateDir)
+	}
+	return err
 }
 
 // warn says when the recovery key would travel in clear text.

@@ -355,6 +355,43 @@ func TestNothingIsAskedWhenTheFolderCannotBeMade(t *testing.T) {
 	}
 }
 
+// Two joins at once would leave a member that no machine runs, and a join under a running member would take its keys away.
+func TestAFolderIsJoinedByOneProcess(t *testing.T) {
+	b := newBureau(t)
+	r := b.request(t)
+	if err := os.MkdirAll(r.StateDir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	release, err := Claim(r.StateDir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Overwrite = true
+	if _, err := Join(context.Background(), r); err == nil || len(b.asked) != 0 || !strings.Contains(err.Error(), "another process") {
+		t.Errorf("asked %v, %v", b.asked, err)
+	}
+	if err := release(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Join(context.Background(), r); err != nil {
+		t.Error(err)
+	}
+	if _, err := Claim(r.StateDir); err != nil {
+		t.Errorf("the join keeps its claim: %v", err)
+	}
+}
+
+// A folder that cannot be looked into is not an empty one.
+func TestAFolderThatCannotBeReadIsNotEmpty(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Load(file); err == nil || !strings.Contains(err.Error(), "cannot be read") {
+		t.Errorf("got %v", err)
+	}
+}
+
 func TestAJoinRequestPrintsNoSecret(t *testing.T) {
 	r := JoinRequest{Name: "m1", ClientSecret: testSecret, RecoveryKey: testRecoveryKey, EnrolmentToken: testToken}
 	for _, text := range []string{fmt.Sprint(r), fmt.Sprintf("%+v", r), fmt.Sprintf("%#v", r)} {

@@ -40,10 +40,17 @@ type State struct {
 	ClusterKey *rsa.PrivateKey    `json:"-"`
 }
 
-// Exists reports whether the folder holds a state.
-func Exists(dir string) bool {
-	_, err := os.Stat(filepath.Join(dir, memberFile))
-	return err == nil
+// Exists reports whether the folder holds a state. A folder that this user may not look into is an error: to take it for an empty one
+// would make a second member of the machine.
+func Exists(dir string) (bool, error) {
+	switch _, err := os.Stat(filepath.Join(dir, memberFile)); {
+	case err == nil:
+		return true, nil
+	case errors.Is(err, fs.ErrNotExist):
+		return false, nil
+	default:
+		return false, fmt.Errorf("the state folder cannot be read: %w; run this as the user who joined the member", err)
+	}
 }
 
 // Save writes the state to its folder, which is made for its owner alone if it is not there. What is in the folder is replaced. All
@@ -141,15 +148,21 @@ func syncFolder(dir string) error {
 	return d.Sync()
 }
 
-// reserve makes the state folder and sees that it can be written, so that nothing is asked of the service in vain. undo takes away a
-// folder that was not there before and holds nothing.
-func reserve(dir string) (undo func(), err error) {
+// reserve makes the state folder, claims it and sees that it can be written, so that nothing is asked of the service in vain. release gives
+// the claim up, and takes a folder away that was not there before and holds nothing.
+func reserve(dir string) (release func(), err error) {
 	_, missing := os.Stat(dir)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("the state folder cannot be made: %w", err)
 	}
-	undo = func() {
-		if errors.Is(missing, fs.ErrNotExist) {
+	unclaim, err := Claim(dir)
+	if err != nil {
+		return nil, err
+	}
+	release = func() {
+		_ = unclaim() // the process's end does it too
+		if held, err := Exists(dir); err == nil && !held && errors.Is(missing, fs.ErrNotExist) {
+			_ = os.Remove(filepath.Join(dir, lockFile))
 			_ = os.Remove(dir) // keeps a folder that holds something
 		}
 	}
@@ -158,15 +171,19 @@ func reserve(dir string) (undo func(), err error) {
 		err = os.Remove(path)
 	}
 	if err != nil {
-		undo()
+		release()
 		return nil, fmt.Errorf("the state folder cannot be written: %w", err)
 	}
-	return undo, nil
+	return release, nil
 }
 
 // Load reads a state folder. What is wrong with one that cannot be used, the error says, and what to do.
 func Load(dir string) (*State, error) {
-	if !Exists(dir) {
+	held, err := Exists(dir)
+	if err != nil {
+		return nil, err
+	}
+	if !held {
 		return nil, fmt.Errorf("there is no member in %s; run `comporta member join --state %s …` first", dir, dir)
 	}
 	text, err := readFile(dir, memberFile)

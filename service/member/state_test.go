@@ -29,8 +29,8 @@ func testState(t *testing.T) *State {
 func TestTheStateFolderHoldsItsOwn(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "new", "state")
 	s := testState(t)
-	if Exists(dir) {
-		t.Error("there is a state before there is one")
+	if held, err := Exists(dir); held || err != nil {
+		t.Error("there is a state before there is one", err)
 	}
 	if err := s.Save(dir); err != nil {
 		t.Fatal(err)
