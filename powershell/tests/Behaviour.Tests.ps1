@@ -55,15 +55,35 @@ Describe 'Members, routes, limits' {
         { Set-DataGatewayClusterRecoveryKey -GatewayClusterId $other -CurrentRecoveryKey (Get-Secret 'wrong-key') -NewRecoveryKey (Get-Secret 'new-key-new') } | Should -Throw -ErrorId 'InvalidRecoveryKey,*'
         Set-DataGatewayClusterRecoveryKey -GatewayClusterId $other -CurrentRecoveryKey (Get-TestKey) -NewRecoveryKey (Get-Secret 'new-key-new')
         { Restore-DataGatewayClusterMember -GatewayClusterId $other -MemberGatewayId $other -RecoveryKey (Get-TestKey) } | Should -Throw -ErrorId 'InvalidRecoveryKey,*'
-        $env:PATH = (Join-Path $stage.Folder 'bin') + [System.IO.Path]::PathSeparator + $env:PATH
-        [void] (New-Item -ItemType Directory -Path (Join-Path $stage.Folder 'bin') -Force)
-        [void] (New-Item -ItemType SymbolicLink -Path (Join-Path $stage.Folder 'bin/comporta') -Target $stage.Binary -Force)
+        Add-TestProgram
         $state = Join-Path $stage.Folder 'restored'
         $restored = Restore-DataGatewayClusterMember -GatewayClusterId $other -MemberGatewayId $other -RecoveryKey (Get-Secret 'new-key-new') -StateDirectory $state
         $restored.Joined, $restored.MemberGatewayId, $restored.EnrolmentToken | Should -Be $true, $other, $null
         $env:COMPORTA_RECOVERY_KEY | Should -BeNullOrEmpty
         (Get-DataGatewayClusterMember -GatewayClusterId $other).Enrolled | Should -BeTrue
         Remove-DataGatewayCluster -GatewayClusterId $other -Confirm:$false
+    }
+
+    It 'joins this machine whatever the shell has set for other commands of ours, and whatever the names are' {
+        Add-TestProgram
+        $given = @{ COMPORTA_CLUSTER = 'other'; COMPORTA_NEW_CLUSTER = 'other'; COMPORTA_DESCRIPTION = 'other'; COMPORTA_LOG_FORMAT = 'no such'; COMPORTA_RECOVERY_KEY = 'another-key'; COMPORTA_RECOVERY_KEY_FILE = '/nowhere' }
+        $given.Keys | ForEach-Object { Set-Item -LiteralPath "env:$_" -Value $given[$_] }
+        Push-Location $stage.Folder
+        try {
+            foreach ($name in '-dash', '--help', 'quote " and back\', '"') {
+                $joined = Add-DataGatewayClusterMember -GatewayClusterId $id -GatewayName $name -RecoveryKey (Get-TestKey) -StateDirectory "-my state/$([guid]::NewGuid())\"
+                $joined.Joined, $joined.Name | Should -Be $true, $name
+                Get-DataGatewayClusterMember -GatewayClusterId $id -MemberGatewayId $joined.MemberGatewayId | ForEach-Object { $_.Name; $_.Enrolled } | Should -Be $name, $true
+                Remove-DataGatewayClusterMember -GatewayClusterId $id -MemberGatewayId $joined.MemberGatewayId -Confirm:$false
+            }
+            @(Get-ChildItem -LiteralPath '-my state').Count | Should -Be 4
+            { Add-DataGatewayClusterMember -GatewayClusterId $id -GatewayName 'nowhere' -RecoveryKey (Get-TestKey) -StateDirectory '/dev/null/x' } | Should -Throw '*could not join: *not a directory*' -ErrorId 'JoinFailed,*'
+            foreach ($name in $given.Keys) { [Environment]::GetEnvironmentVariable($name) | Should -Be $given[$name] -Because 'it is the caller''s' }
+        } finally {
+            Pop-Location
+            $given.Keys | ForEach-Object { Remove-Item -LiteralPath "env:$_" }
+        }
+        Get-DataGatewayClusterMember -GatewayClusterId $id | Where-Object Name -eq 'nowhere' | Remove-DataGatewayClusterMember -Confirm:$false
     }
 
     It 'moves a data source only with new credentials' {
@@ -333,9 +353,7 @@ Describe 'Older module and example' {
 
     It 'runs the example of README' -Skip:$noPostgres {
         $folder = (New-Item -ItemType Directory -Path (Join-Path $stage.Folder 'example')).FullName
-        $bin = (New-Item -ItemType Directory -Path (Join-Path $stage.Folder 'bin') -Force).FullName
-        [void] (New-Item -ItemType SymbolicLink -Path (Join-Path $bin 'comporta') -Target $stage.Binary -Force)
-        $env:PATH = $bin + [System.IO.Path]::PathSeparator + $env:PATH
+        Add-TestProgram
         $user = New-TestPrincipal 'Reader'
         $output = & (Join-Path $PSScriptRoot '../examples/TwoMemberCluster.ps1') -Endpoint $stage.Endpoint -ApplicationId $stage.AdminId -ClientSecret (Get-Secret $stage.AdminSecret) -Folder $folder `
             -Server $env:COMPORTA_TEST_POSTGRES -Database postgres -DatabaseLogin (New-Object pscredential 'postgres', (Get-Secret 'not-asked-for')) -UserId $user.Id

@@ -33,7 +33,7 @@ function Start-Program([string] $Name, [string[]] $Arguments, [string] $Pattern,
     try {
         $process = Start-Process -FilePath $script:Stage.Binary -ArgumentList $Arguments -RedirectStandardOutput $out -RedirectStandardError "$out.err" -PassThru
     } finally {
-        foreach ($key in $previous.Keys) { [Environment]::SetEnvironmentVariable($key, $previous[$key]) }
+        foreach ($key in $previous.Keys) { Set-Item -LiteralPath "env:$key" -Value $previous[$key] }
     }
     $script:Stage.Processes.Add($process)
     $found = $null
@@ -115,6 +115,14 @@ function Start-TestMember($Invitation) {
     Wait-Until "join of $id ends" { $joined.Process.HasExited }
     (Start-Program "member-$id" @('member', 'run', '--state', $state, '--allow-folder', $script:Stage.Files) 'online').Process |
         Add-Member -NotePropertyName MemberGatewayId -NotePropertyValue $id -PassThru
+}
+
+# Add-TestProgram puts the program on PATH, under its own name.
+function Add-TestProgram {
+    $bin = Join-Path $script:Stage.Folder 'bin'
+    [void] (New-Item -ItemType Directory -Path $bin -Force)
+    [void] (New-Item -ItemType SymbolicLink -Path (Join-Path $bin 'comporta') -Target $script:Stage.Binary -Force)
+    $env:PATH = $bin + [System.IO.Path]::PathSeparator + $env:PATH
 }
 
 # New-TestSource registers a new, empty SQLite database.
