@@ -11,9 +11,11 @@ $key = ConvertTo-SecureString -String ([guid]::NewGuid()) -AsPlainText -Force   
 # Two members on this machine; elsewhere each machine runs the two comporta commands itself.
 $cluster = Add-DataGatewayCluster -GatewayName 'Sales example' -MemberName first -RecoveryKey $key -StateDirectory "$Folder/first"
 $second = Add-DataGatewayClusterMember -GatewayClusterId $cluster.ClusterId -GatewayName second -RecoveryKey $key -StateDirectory "$Folder/second"
-$running = 'first', 'second' | ForEach-Object { Start-Process comporta -ArgumentList 'member', 'run', '--state', "$Folder/$_" -PassThru -RedirectStandardOutput "$Folder/$_.log" -RedirectStandardError "$Folder/$_.err" }
+$running = 'first', 'second' | ForEach-Object { Start-Process comporta -ArgumentList "member run --state=`"$Folder/$_`"" -PassThru -RedirectStandardOutput "$Folder/$_.log" -RedirectStandardError "$Folder/$_.err" }
 try {
-    while (@((Get-DataGatewayCluster -GatewayClusterId $cluster.ClusterId).MemberGateways.Status) -ne 'Live') { Start-Sleep -Milliseconds 200 }
+    while (@((Get-DataGatewayCluster -GatewayClusterId $cluster.ClusterId).MemberGateways.Status) -ne 'Live') {
+        if ($running.HasExited -contains $true) { throw "A member ended: $(Get-Content -LiteralPath "$Folder/first.err", "$Folder/second.err")" } else { Start-Sleep -Milliseconds 200 }
+    }
 
     $source = New-DataGatewayClusterDatasource -GatewayClusterId $cluster.ClusterId -DatasourceName Sales -DatasourceType PostgreSql -EncryptedConnection Any `
         -ConnectionDetails @{ server = $Server; database = $Database } -Credential $DatabaseLogin
@@ -25,4 +27,4 @@ try {
     $source | Invoke-DataGatewayQuery -Query 'select 1 as still_here' -InformationVariable served
     "served by $($served.MessageData.GatewayName)"
     Remove-DataGatewayCluster -GatewayClusterId $cluster.ClusterId -Confirm:$false
-} finally { $running | Stop-Process }
+} finally { $running | Where-Object { -not $_.HasExited } | Stop-Process }

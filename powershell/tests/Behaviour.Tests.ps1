@@ -12,6 +12,7 @@ BeforeAll {
     $id = New-TestCluster 'Behaviour' 'second'
     $source = New-TestSource $id
     $of = @{ GatewayClusterId = $id; GatewayClusterDatasourceId = $source.Id }
+    $example = Join-Path $PSScriptRoot '../examples/TwoMemberCluster.ps1'
 }
 
 AfterAll { Stop-TestService }
@@ -210,7 +211,14 @@ Describe 'Objects' {
 
     It 'shows good tables' {
         Get-DataGatewayCluster | Out-String -Width 200 | Should -Match 'Name\s+Status\s+Members.*\n.*\n.*Behaviour\s+Live\s+2'
-        Get-DataGatewayClusterMember -GatewayClusterId $id | Out-String -Width 200 | Should -Match 'RunningRequests'
+        Get-DataGatewayClusterMember -GatewayClusterId $id | Out-String -Width 200 | Should -Match 'Draining\s+RunningRequests'
+        $member = Get-DataGatewayClusterMember -GatewayClusterId $id | Select-Object -First 1
+        $member.Draining, $member.MachineDraining | Should -Be $false, $false
+        foreach ($who in 'Draining', 'MachineDraining') {
+            $fresh = $member.PSObject.Copy()
+            $fresh.$who = $true
+            $fresh | Out-String -Width 200 | Should -Match "Enabled\s+Live\s+True\s+True\s" -Because "$who is true"
+        }
         Add-DataGatewayClusterMember -GatewayClusterId $id -GatewayName third -RecoveryKey (Get-TestKey) -OutVariable made | Out-String -Width 200 | Should -Not -Match 'EnrolmentToken'
         $made[0].EnrolmentToken | Should -Not -BeNullOrEmpty
         Remove-DataGatewayClusterMember -GatewayClusterId $id -MemberGatewayId $made[0].MemberGatewayId -Confirm:$false
@@ -352,12 +360,20 @@ Describe 'Older module and example' {
     }
 
     It 'runs the example of README' -Skip:$noPostgres {
-        $folder = (New-Item -ItemType Directory -Path (Join-Path $stage.Folder 'example')).FullName
         Add-TestProgram
-        $user = New-TestPrincipal 'Reader'
-        $output = & (Join-Path $PSScriptRoot '../examples/TwoMemberCluster.ps1') -Endpoint $stage.Endpoint -ApplicationId $stage.AdminId -ClientSecret (Get-Secret $stage.AdminSecret) -Folder $folder `
-            -Server $env:COMPORTA_TEST_POSTGRES -Database postgres -DatabaseLogin (New-Object pscredential 'postgres', (Get-Secret 'not-asked-for')) -UserId $user.Id
+        $given = @{ Endpoint = $stage.Endpoint; ApplicationId = $stage.AdminId; ClientSecret = (Get-Secret $stage.AdminSecret); Server = $env:COMPORTA_TEST_POSTGRES; Database = 'postgres'
+            DatabaseLogin = (New-Object pscredential 'postgres', (Get-Secret 'not-asked-for')); UserId = (New-TestPrincipal 'Reader').Id }
+        $output = & $example @given -Folder (Join-Path $stage.Folder 'my members')
         $output[0].database, $output[1].still_here, $output[2] | Should -Be 'postgres', 1, 'served by first'
         Get-DataGatewayCluster | Where-Object Name -eq 'Sales example' | Should -BeNullOrEmpty
+    }
+
+    It 'ends the example of README when a member does not run' {
+        Add-TestProgram
+        $env:COMPORTA_LOG_FORMAT = 'no such' # joining does not see it, running does
+        try {
+            { & $example -Endpoint $stage.Endpoint -ApplicationId $stage.AdminId -ClientSecret (Get-Secret $stage.AdminSecret) -Folder (Join-Path $stage.Folder 'ended') } | Should -Throw '*A member ended: *log-format*'
+        } finally { Remove-Item -LiteralPath env:COMPORTA_LOG_FORMAT }
+        Get-DataGatewayCluster | Where-Object Name -eq 'Sales example' | Remove-DataGatewayCluster -Confirm:$false
     }
 }

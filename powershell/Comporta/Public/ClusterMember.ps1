@@ -4,7 +4,8 @@ function Get-DataGatewayClusterMember {
     Lists the members of a cluster, or returns one.
     .DESCRIPTION
     The primary first, then by the time they were added: the order in which Failover takes them. State is what the administrator wants, Status what the
-    tunnel shows, RunningRequests, CpuPercent and MemoryPercent how busy the machine is.
+    tunnel shows, RunningRequests, CpuPercent and MemoryPercent how busy the machine is. Draining is what the administrator wants, MachineDraining what the
+    machine says of itself: it is going down. The table's column Draining shows either.
     .EXAMPLE
     Get-DataGatewayClusterMember -GatewayClusterId $id | Where-Object Status -ne Live
     .OUTPUTS
