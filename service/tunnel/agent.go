@@ -11,7 +11,8 @@ import (
 type Agent interface {
 	// Admit decides, on the load of this moment, whether the member takes one more request. It is asked before the body of a
 	// request is read. A refusal carries one of CodeCPULimit, CodeMemoryLimit, CodeConcurrencyLimit, CodeDraining. Otherwise release
-	// must be called exactly once, when the request has ended in whatever way.
+	// must be called exactly once, when the request has ended in whatever way: before the end of its answer leaves, if there is one.
+	// It must be quick.
 	Admit() (release func(), refusal *gateway.Error)
 	// Run runs an admitted task and writes its answer to out. An error before out.Begin becomes the whole answer; one after it
 	// ends the answer visibly broken. ctx ends when the caller goes away, the tunnel breaks or the task's time is up.

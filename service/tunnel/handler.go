@@ -83,7 +83,8 @@ func (h *handler) task(w http.ResponseWriter, req *http.Request) {
 		writeError(w, http.StatusTooManyRequests, refusal)
 		return
 	}
-	defer release()
+	out := &output{w: w, clock: h.tunnel.conn.clock, release: release}
+	defer out.stop()
 	var task gateway.Task
 	if err := gateway.DecodeStrict(http.MaxBytesReader(w, req.Body, maxTaskBytes), &task); err != nil {
 		writeError(w, http.StatusBadRequest, gateway.Wrap(gateway.CodeInvalid, err, "The member cannot read the task; is it of an older release than the service?"))
@@ -91,7 +92,7 @@ func (h *handler) task(w http.ResponseWriter, req *http.Request) {
 	}
 	ctx, cancel := bounded(req.Context(), &task)
 	defer cancel()
-	h.run(ctx, &task, &output{w: w, clock: h.tunnel.conn.clock}, req.Header.Get(headerReadOnly) != "")
+	h.run(ctx, &task, out, req.Header.Get(headerReadOnly) != "")
 }
 
 // bounded is a context that ends with the task's time.

@@ -126,12 +126,15 @@ func (b *outbox) put(kind byte, call uint32, head, body []byte) bool {
 	return b.add(kind, call, head, body)
 }
 
-// putWhenRoom is put, but it waits while too much waits already.
-func (b *outbox) putWhenRoom(kind byte, call uint32, head, body []byte) bool {
+// putWhenRoom is put, but it waits while too much waits already. before, if there is one, is called in any case, when the waiting is over.
+func (b *outbox) putWhenRoom(kind byte, call uint32, head, body []byte, before func()) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for len(b.frames) > laneRoom && !b.closed {
 		b.room.Wait()
+	}
+	if before != nil {
+		before()
 	}
 	return b.add(kind, call, head, body)
 }

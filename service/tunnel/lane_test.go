@@ -294,7 +294,7 @@ func TestOutboxHoldsBackAndLetsGo(t *testing.T) {
 	for b.put(frameWhole, 1, nil, block); !b.full(); b.put(frameWhole, 1, nil, block) {
 	}
 	put := make(chan bool)
-	go func() { put <- b.putWhenRoom(frameWhole, 2, nil, nil) }()
+	go func() { put <- b.putWhenRoom(frameWhole, 2, nil, nil, nil) }()
 	select {
 	case <-put:
 		t.Fatal("a full outbox takes more")

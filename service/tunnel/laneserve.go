@@ -162,17 +162,18 @@ func (s *laneServer) run(t *laneTask) {
 	defer t.end()
 	release, refusal := s.handler.agent.Admit()
 	if refusal != nil {
-		t.fail(refusal, true)
+		t.fail(refusal, true, nil)
 		return
 	}
-	defer release()
+	out := &output{lane: t, clock: s.handler.tunnel.conn.clock, release: release}
+	defer out.stop()
 	task, err := decodeTask(t.code)
 	if err != nil {
-		t.fail(gateway.Wrap(gateway.CodeInvalid, err, "The member cannot read the task."), false)
+		t.fail(gateway.Wrap(gateway.CodeInvalid, err, "The member cannot read the task."), false, out.takeRelease())
 		return
 	}
 	if t.bound(task) {
-		s.handler.run(t.ctx, task, &output{lane: t, clock: s.handler.tunnel.conn.clock}, true)
+		s.handler.run(t.ctx, task, out, true)
 	}
 }
 
@@ -248,15 +249,15 @@ func (s *laneServer) settled() <-chan struct{} {
 // alive says that the task is admitted and runs.
 func (t *laneTask) alive() { t.lane.out.put(frameAlive, t.id, nil, nil) }
 
-// whole sends the whole answer.
-func (t *laneTask) whole(h gateway.AnswerHeader, s gateway.Summary, body []byte) {
+// whole sends the whole answer; before is called just before it leaves.
+func (t *laneTask) whole(h gateway.AnswerHeader, s gateway.Summary, body []byte, before func()) {
 	h.ContentType = clip(h.ContentType, maxTypeBytes)
-	t.lane.out.putWhenRoom(frameWhole, t.id, encodeWhole(make([]byte, 0, maxTypeBytes+32), h, s), body)
+	t.lane.out.putWhenRoom(frameWhole, t.id, encodeWhole(make([]byte, 0, maxTypeBytes+32), h, s), body, before)
 }
 
-// fail sends an error as the whole answer.
-func (t *laneTask) fail(e *gateway.Error, refused bool) {
-	t.lane.out.putWhenRoom(frameError, t.id, []byte{flags(refused)}, encodeError(e))
+// fail sends an error as the whole answer; before, if there is one, is called just before it leaves.
+func (t *laneTask) fail(e *gateway.Error, refused bool, before func()) {
+	t.lane.out.putWhenRoom(frameError, t.id, []byte{flags(refused)}, encodeError(e), before)
 }
 
 // stream asks the service to fetch the answer and waits until it comes; nil when it does not want it any more.
@@ -265,7 +266,7 @@ func (t *laneTask) stream() http.ResponseWriter {
 	s.mu.Lock()
 	t.writers, t.done = make(chan http.ResponseWriter, 1), make(chan struct{})
 	s.mu.Unlock()
-	if !s.out.putWhenRoom(frameStream, t.id, nil, nil) {
+	if !s.out.putWhenRoom(frameStream, t.id, nil, nil, nil) {
 		return nil
 	}
 	select {

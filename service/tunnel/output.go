@@ -31,12 +31,15 @@ var errEnded = errors.New("the answer has ended")
 type output struct {
 	mu sync.Mutex
 	// w is nil while lane has the answer; lane is nil for a request that came on a stream of its own.
-	w      http.ResponseWriter
-	lane   *laneTask
-	clock  func() time.Duration
-	header gateway.AnswerHeader
-	buffer []byte
-	timer  *time.Timer
+	w     http.ResponseWriter
+	lane  *laneTask
+	clock func() time.Duration
+	// release gives back the request's place on the member; nil once that is done. It is done before the answer's end leaves, so that whoever
+	// asks again as soon as the answer is there finds the place free.
+	release func()
+	header  gateway.AnswerHeader
+	buffer  []byte
+	timer   *time.Timer
 	// begun: Begin was called. sent: the response's header is out. ended: nothing may be written any more.
 	begun, sent, ended bool
 	// waiting: the timer is set to flush; until Begin it is set to say 102.
@@ -211,20 +214,50 @@ func (o *output) finish(s gateway.Summary) {
 	case !o.begun:
 		o.whole(gateway.Errorf(gateway.CodeInternal, "The member made no answer."), http.StatusInternalServerError)
 	case o.sent:
+		last := o.cut()
 		if o.send() == nil {
+			o.leave()
+			_, o.err = o.w.Write(last)
 			h := o.w.Header()
 			h[trailerOutcome], h[headerSummary] = []string{outcomeOK}, []string{encodeSummary(s)}
 		}
 	case o.lane != nil:
-		o.lane.whole(o.header, s, o.buffer)
+		o.lane.whole(o.header, s, o.buffer, o.takeRelease())
 	default:
+		length := len(o.buffer)
+		last := o.cut()
 		h := o.head()
 		h[headerSummary] = []string{encodeSummary(s)}
-		h["Content-Length"] = []string{strconv.Itoa(len(o.buffer))}
+		h["Content-Length"] = []string{strconv.Itoa(length)}
 		o.w.WriteHeader(http.StatusOK)
 		_, _ = o.w.Write(o.buffer)
+		o.leave()
+		_, _ = o.w.Write(last)
 	}
 	o.ended = true
+}
+
+// cut takes the last byte out of the buffer. It leaves after the place was given back, and the rest before: on a slow line an answer waits for
+// its turn, and whoever waits must keep its place, or there would be no end of them.
+func (o *output) cut() []byte {
+	most := max(len(o.buffer)-1, 0)
+	last := o.buffer[most:]
+	o.buffer = o.buffer[:most]
+	return last
+}
+
+// leave gives back the place. The lock is held.
+func (o *output) leave() {
+	if release := o.takeRelease(); release != nil {
+		release()
+	}
+}
+
+// takeRelease hands the giving back of the place to the caller.
+func (o *output) takeRelease() func() {
+	release := o.release
+	o.release = nil
+	return release
 }
 
 // fail ends an answer with an error: as the whole answer while nothing is out, visibly broken otherwise.
@@ -244,16 +277,20 @@ func (o *output) fail(e *gateway.Error) {
 // whole makes an error the whole answer.
 func (o *output) whole(e *gateway.Error, status int) {
 	if o.lane != nil {
-		o.lane.fail(e, false)
+		o.lane.fail(e, false, o.takeRelease())
 		return
 	}
+	o.leave()
 	writeError(o.w, status, e)
 }
 
-// stop ends the timer; after it nothing is written.
+// stop ends the timer, and gives the place back at the latest; after it nothing is written.
 func (o *output) stop() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.ended = true
-	o.timer.Stop()
+	if o.timer != nil {
+		o.timer.Stop()
+	}
+	o.leave()
 }
