@@ -211,7 +211,7 @@ Describe 'Objects' {
 
     It 'shows good tables' {
         Get-DataGatewayCluster | Out-String -Width 200 | Should -Match 'Name\s+Status\s+Members.*\n.*\n.*Behaviour\s+Live\s+2'
-        Get-DataGatewayClusterMember -GatewayClusterId $id | Out-String -Width 200 | Should -Match 'Draining\s+RunningRequests'
+        Get-DataGatewayClusterMember -GatewayClusterId $id | Out-String -Width 80 | Should -Match 'Draining\s+RunningRequests'
         $member = Get-DataGatewayClusterMember -GatewayClusterId $id | Select-Object -First 1
         $member.Draining, $member.MachineDraining | Should -Be $false, $false
         foreach ($who in 'Draining', 'MachineDraining') {
