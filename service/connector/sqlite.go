@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql/driver"
 	"errors"
+	"math"
 	"net/url"
 	"os"
 	"slices"
@@ -109,6 +110,8 @@ type sqliteConn struct {
 	path string
 	// file is what lay at the path when it was opened.
 	file os.FileInfo
+	// changes: the last statement could change rows.
+	changes bool
 }
 
 // ResetSession gives up a connection whose file has been replaced (a new one is often published by renaming it, or a link to it): SQLite
@@ -120,23 +123,85 @@ func (c *sqliteConn) ResetSession(context.Context) error {
 	return nil
 }
 
-// sqliteBounds are how large a value of a row with so many columns may be: eight times maxRow together.
-var sqliteBounds = []struct{ columns, value int }{{8, maxRow}, {32, maxRow / 4}, {128, maxRow / 16}, {2000, maxRow / 256}}
+// sqliteBound is how large a value of a row with so many columns may be.
+type sqliteBound struct{ columns, value int }
+
+// sqliteBounds allow eight times maxRow for all values of a row together.
+var sqliteBounds = []sqliteBound{{8, maxRow}, {32, maxRow / 4}, {128, maxRow / 16}, {512, maxRow / 64}, {2000, maxRow / 256}}
+
+// sqliteSorted is how many times larger a value may be when a statement runs once more: see sqliteStmt.
+const sqliteSorted = 4
 
 // PrepareContext prepares a statement and bounds its values. SQLite bounds values and not rows, makes a whole row before anybody sees it,
 // and tells how many columns a statement has only then. So the statement is prepared with few columns allowed, and with more and smaller
 // ones when SQLite refuses that. The last answer counts.
-func (c *sqliteConn) PrepareContext(ctx context.Context, text string) (stmt driver.Stmt, err error) {
+func (c *sqliteConn) PrepareContext(ctx context.Context, text string) (driver.Stmt, error) {
+	text = c.counting(text)
+	stmt, err := c.prepareWithin(ctx, text, sqliteBounds[0])
+	if err == nil {
+		return stmt, nil
+	}
+	c.readSchema(ctx)
 	for _, bound := range sqliteBounds {
-		c.SetLimit(sqlite3.SQLITE_LIMIT_COLUMN, bound.columns)
-		c.SetLimit(sqlite3.SQLITE_LIMIT_LENGTH, bound.value)
-		if stmt, err = c.SQLiteConn.PrepareContext(ctx, text); err == nil {
-			break
+		if stmt, err = c.prepareWithin(ctx, text, bound); err == nil {
+			return stmt, nil
 		}
 	}
+	return nil, err
+}
+
+func (c *sqliteConn) prepareWithin(ctx context.Context, text string, bound sqliteBound) (driver.Stmt, error) {
+	c.SetLimit(sqlite3.SQLITE_LIMIT_COLUMN, bound.columns)
+	c.SetLimit(sqlite3.SQLITE_LIMIT_LENGTH, bound.value)
+	stmt, err := c.SQLiteConn.PrepareContext(ctx, text)
 	// The schema may have to be read again when the statement runs, whatever its tables have.
 	c.SetLimit(sqlite3.SQLITE_LIMIT_COLUMN, sqliteBounds[len(sqliteBounds)-1].columns)
-	return stmt, err
+	if err != nil {
+		return nil, err
+	}
+	return &sqliteStmt{SQLiteStmt: stmt.(*sqlite3.SQLiteStmt), conn: c, value: bound.value}, nil
+}
+
+// readSchema lets SQLite read the schema when it has to: tables that a statement does not use are not to decide on its bounds. A failure
+// comes again with the statement itself.
+func (c *sqliteConn) readSchema(ctx context.Context) {
+	if stmt, err := c.SQLiteConn.PrepareContext(ctx, "select 1 from sqlite_schema"); err == nil {
+		_ = stmt.Close()
+	}
+}
+
+// sqliteChanges asks how many rows the last statement changed that could change any, and sqliteNoChanges takes its place after others.
+const sqliteChanges, sqliteNoChanges = "select changes()", "select 0"
+
+// counting keeps in mind what kind of statement text is, and returns it, or what is to be asked instead.
+func (c *sqliteConn) counting(text string) string {
+	if text != sqliteChanges {
+		s := scan(text, sqliteLexis)
+		c.changes = s.starts("INSERT", "UPDATE", "DELETE", "REPLACE", "WITH")
+	} else if !c.changes {
+		return sqliteNoChanges
+	}
+	return text
+}
+
+// sqliteStmt is a prepared statement.
+type sqliteStmt struct {
+	*sqlite3.SQLiteStmt
+	conn *sqliteConn
+	// value is how large a value may be.
+	value int
+}
+
+// QueryContext runs the statement as far as its first row. While SQLite sorts, it holds whole rows to the bound of a value. So one that only
+// reads, and whose values were held to less than maxRow, runs once more with a higher bound when that was too low.
+func (s *sqliteStmt) QueryContext(ctx context.Context, values []driver.NamedValue) (driver.Rows, error) {
+	rows, err := s.SQLiteStmt.QueryContext(ctx, values)
+	var refused sqlite3.Error
+	if !errors.As(err, &refused) || refused.Code != sqlite3.ErrTooBig || s.value == maxRow || !s.Readonly() {
+		return rows, err
+	}
+	s.conn.SetLimit(sqlite3.SQLITE_LIMIT_LENGTH, min(maxRow, sqliteSorted*s.value))
+	return s.SQLiteStmt.QueryContext(ctx, values)
 }
 
 // harmlessPragmas only tell something.
@@ -180,7 +245,7 @@ func (s *sqliteDialect) begin(ctx context.Context, conn driver.Conn, readOnly bo
 }
 
 func (s *sqliteDialect) check(stmt driver.Stmt, readOnly bool) error {
-	if readOnly && !stmt.(*sqlite3.SQLiteStmt).Readonly() {
+	if readOnly && !stmt.(*sqliteStmt).Readonly() {
 		return notReading()
 	}
 	return nil
@@ -217,7 +282,7 @@ func significant(text string) (digits string, exponent int) {
 	return strings.TrimRight(digits, "0"), exponent
 }
 
-func (s *sqliteDialect) affected() string { return "select changes()" }
+func (s *sqliteDialect) affected() string { return sqliteChanges }
 func (s *sqliteDialect) drains() bool     { return false }
 func (s *sqliteDialect) close()           {}
 
@@ -283,7 +348,7 @@ func sqliteType(c *column) func(*arena, driver.Value) cell {
 	case has("time"):
 		c.kind, read = typeTime, readTimeOfDay
 	case has("uuid", "guid", "uniqueidentifier"):
-		c.kind, read = typeUUID, textual(func(_ *arena, text []byte) cell { return textCell([]byte(strings.ToLower(string(text)))) })
+		c.kind, read = typeUUID, plain // as it is stored: what is read must be found again
 	case has("json"):
 		c.kind, read = typeJSON, readDocument
 	case has("char", "clob", "text"):
@@ -333,8 +398,8 @@ func declaredScale(word string) int {
 	return n
 }
 
-// readDecimal writes a number with the declared scale. SQLite keeps most decimals as floats, whose shortest text is then rounded; one
-// that was stored as text is exact and only gets the zeros that it lacks.
+// readDecimal writes a number with the declared scale, or with more digits when it has more: SQLite holds nobody to what was declared. It
+// keeps most decimals as floats, whose shortest text is what was stored.
 func readDecimal(scale int) func(*arena, driver.Value) cell {
 	return func(a *arena, v driver.Value) cell {
 		mark := len(*a)
@@ -342,8 +407,10 @@ func readDecimal(scale int) func(*arena, driver.Value) cell {
 		case int64:
 			*a = strconv.AppendInt(*a, v, 10)
 		case float64:
-			*a = strconv.AppendFloat(*a, v, 'f', scale, 64)
-			return textCell(a.since(mark))
+			if math.IsInf(v, 0) {
+				return floatCell(v)
+			}
+			*a = strconv.AppendFloat(*a, v, 'f', -1, 64)
 		case string:
 			*a = append(*a, v...)
 		default:

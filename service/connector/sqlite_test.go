@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/mattn/go-sqlite3"
@@ -116,4 +117,58 @@ func TestARealKeepsItsDigits(t *testing.T) {
 			t.Fatalf("%s becomes %v", text, real)
 		}
 	})
+}
+
+// SQLite holds a whole row to the bound of a value while it sorts. Rows far below maxRow are sorted, however many columns they have.
+func TestWideSQLiteRowsAreSorted(t *testing.T) {
+	r, _ := sqliteRig(t)
+	for columns, size := range map[int]int{130: 600, 40: 30000, 10: 500000} {
+		names, table := make([]string, columns), fmt.Sprintf("w%d", columns)
+		for i := range names {
+			names[i] = fmt.Sprintf("c%d", i)
+		}
+		names[1] += " decimal(5,2)"
+		r.write("create table " + table + " (" + strings.Join(names, ", ") + ")")
+		for _, n := range []string{"1", "2"} {
+			r.write("insert into " + table + " values (" + n + ", 1.5" + strings.Repeat(fmt.Sprintf(", hex(zeroblob(%d))", size/2), columns-2) + ")")
+		}
+		for _, text := range []string{"select * from %s order by c0", "select distinct * from %s", "select * from %[1]s union select * from %[1]s", "with x as materialized (select * from %s) select * from x"} {
+			got := r.read(fmt.Sprintf(text, table))
+			if len(got) != 2 || fmt.Sprint(got[0][:2], got[1][:2]) != "[1 1.50] [2 1.50]" || len(got[1][columns-1].(string)) != size {
+				t.Errorf("%d columns, %s: %d rows", columns, text, len(got))
+			}
+		}
+		r.refused(true, "select hex(zeroblob(9000000)), * from "+table+" order by c0", gateway.CodeQuery)
+	}
+}
+
+// What is read of a column is what was stored there, whatever its declaration promises.
+func TestSQLiteValuesAreNotBentToTheirDeclaration(t *testing.T) {
+	r, _ := sqliteRig(t)
+	r.write("create table g (id uniqueidentifier, note guid, five decimal(5), rate numeric(10,2), price decimal(10,2), doc json)")
+	r.write(`insert into g values ('6F9619FF-8B86-D011-B42D-00C04FC964FF', 'Hello World', 2.5, 0.12345, 12.5, cast(x'7b2261223a22ff227d' as text))`)
+	r.write("insert into g (five, rate, price) values (3, 9e999, 1e20)")
+	got := r.read("select * from g order by rowid")
+	if want := "[[6F9619FF-8B86-D011-B42D-00C04FC964FF Hello World 2.5 0.12345 12.50 map[a:\ufffd]] [<nil> <nil> 3 Infinity 100000000000000000000.00 <nil>]]"; fmt.Sprint(got) != want {
+		t.Errorf("got  %v\nwant %v", got, want)
+	}
+	if found := r.read("select count(*) from g where id = ?", got[0][0]); fmt.Sprint(found) != "[[1]]" {
+		t.Error("by the id that was read:", found)
+	}
+}
+
+func TestOnlyChangesAreCounted(t *testing.T) {
+	r, _ := sqliteRig(t)
+	for _, c := range []struct {
+		text string
+		want int64
+	}{
+		{"create table a (x)", 0}, {"insert into a values (1), (2), (3)", 3}, {"create table b (x)", 0}, {"update a set x = 2 where x < 3", 2},
+		{"create table d as select * from a", 0}, {"with n(i) as (select 7) insert into a select i from n", 1}, {"create index i on a (x)", 0},
+		{"replace into a values (9)", 1}, {"delete from a", 5}, {"drop table b", 0}, {"delete from a", 0},
+	} {
+		if got := decode(t, r.write(c.text)).RowsAffected; got == nil || *got != c.want {
+			t.Errorf("%s: %v rows, want %d", c.text, got, c.want)
+		}
+	}
 }
