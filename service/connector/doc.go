@@ -30,8 +30,12 @@
 // above cannot hold ("infinity", years before Christ, MySQL's zero dates) keeps the database's own text.
 //
 // SQLite has types per value, not per column. The declared type of a column decides where it says something (DECIMAL(10,2) gives
-// decimal with scale 2, DATETIME gives timestamp), and a value that does not fit it is written by its own storage class. A column
-// without a declared type (an expression) takes the storage class of its first value.
+// decimal with scale 2 or more, DATETIME gives timestamp), and a value that does not fit it is written by its own storage class. A UUID
+// is written as it is stored, so that it is found again by what was read. A column without a declared type (an expression) takes the
+// storage class of its first value.
+//
+// A CSV file is read by encoding/csv: a line break inside of quotes is read as \n, also where the file has \r\n, and empty lines are
+// passed over, which in a file of one column is what an answer writes for NULL.
 //
 // The package imports the vocabulary (service/gateway), the standard library and the SQL drivers of data sources.
 package connector

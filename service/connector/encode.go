@@ -97,8 +97,12 @@ func appendFloat(dst []byte, f float64, bits int) []byte {
 	return strconv.AppendFloat(dst, f, format, -1, bits)
 }
 
-// appendEmbedded appends a JSON text as the value it is, on one line. What is not JSON becomes a string.
+// appendEmbedded appends a JSON text as the value it is, on one line. What is not JSON becomes a string. Bytes that are not UTF-8 become
+// U+FFFD: within a string the parser takes them.
 func appendEmbedded(dst, text []byte) []byte {
+	if !utf8.Valid(text) {
+		text = bytes.ToValidUTF8(text, []byte("\ufffd"))
+	}
 	if !json.Valid(text) {
 		return appendString(dst, text)
 	}

@@ -43,6 +43,17 @@ func TestDocuments(t *testing.T) {
 	}
 }
 
+// A JSON text keeps the document valid, whatever bytes its strings hold.
+func TestEmbeddedJSONIsUTF8(t *testing.T) {
+	for text, want := range map[string]string{
+		"{\"a\":\"\xff\"}": `{"a":"�"}`, "[\n\"\xc3\"\r]": `["�"]`, "\xff": `"�"`, `{"a":"é"}`: `{"a":"é"}`,
+	} {
+		if got := string(appendEmbedded(nil, []byte(text))); got != want {
+			t.Errorf("%q becomes %q, want %q", text, got, want)
+		}
+	}
+}
+
 func TestKeysAreUnique(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		used, taken := map[string]int{}, map[string]bool{}

@@ -65,6 +65,10 @@ func eachObject(ctx context.Context, r io.Reader, array bool, visit func([]byte)
 	if _, err := d.Token(); err != nil {
 		return gateway.Wrap(gateway.CodeQuery, err, "The JSON file ends inside its array.")
 	}
+	bounded.left = maxRow
+	if _, err := d.Token(); err != io.EOF {
+		return gateway.Errorf(gateway.CodeQuery, "The JSON file goes on behind its array, near byte %d.", d.InputOffset())
+	}
 	return nil
 }
 

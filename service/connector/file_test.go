@@ -22,6 +22,9 @@ func shelf(t *testing.T) (folder string, c *Connectors) {
 		"allowed/a.json":      `[{"id":1,"n":1.50,"ok":true,"tag":["x"]},{"id":9007199254740993,"name":"Ö","n":2,"ok":null}]`,
 		"allowed/a.ndjson":    "{\"id\":1}\n{\"id\":\"two\"}\n",
 		"allowed/cut.json":    `[{"id":1},{"id":`,
+		"allowed/more.json":   "[{\"id\":1}] [{\"id\":2}]",
+		"allowed/end.json":    "[{\"id\":1}]\r\n\t ",
+		"allowed/latin.json":  "[{\"a\":{\"n\":\"caf\xe9\"}}]",
 		"allowed/none.txt":    "x",
 		"allowed/empty.json":  "[]",
 		"outside/secret.csv":  "secret\nyes\n",
@@ -56,6 +59,8 @@ func TestFilesBecomeRows(t *testing.T) {
 		{"a.json", `{"name":"id","type":"int64","databaseType":"int64"},{"name":"n","type":"double","databaseType":"double"}`},
 		{"a.ndjson", `"rows":[[1],["two"]]`},
 		{"empty.json", `"rows":[]`},
+		{"end.json", `"rows":[[1]]`},
+		{"latin.json", `"rows":[[{"n":"caf�"}]]`},
 		{"sub/in.json", `"rows":[[null]]`},
 	} {
 		for kind, task := range map[string]*gateway.Task{
@@ -100,6 +105,7 @@ func TestFilesThatAreRefused(t *testing.T) {
 		"another extension":  {fileTask(gateway.TypeFolder, folder, "none.txt"), gateway.CodeInvalid},
 		"a query":            {fileTask(gateway.TypeFile, filepath.Join(folder, "a.csv"), "select 1"), gateway.CodeInvalid},
 		"ragged":             {fileTask(gateway.TypeFolder, folder, "bad.csv"), gateway.CodeQuery},
+		"after the array":    {fileTask(gateway.TypeFolder, folder, "more.json"), gateway.CodeQuery},
 		"cut off":            {fileTask(gateway.TypeFolder, folder, "cut.json"), gateway.CodeQuery},
 		"a folder as a file": {fileTask(gateway.TypeFile, filepath.Join(folder, "sub"), ""), gateway.CodeDataSourceAccess},
 	} {
