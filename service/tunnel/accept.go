@@ -3,6 +3,7 @@ package tunnel
 import (
 	"bytes"
 	"context"
+	"crypto/ed25519"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -29,27 +30,33 @@ func (r *Registry) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	}
 }
 
+// visitor is who asks for a tunnel: what it says of itself, and the key that its token was verified with.
+type visitor struct {
+	claims
+	key ed25519.PublicKey
+}
+
 // admit decides whether the member may have a tunnel.
-func (r *Registry) admit(req *http.Request) (claims, *gateway.Error) {
+func (r *Registry) admit(req *http.Request) (visitor, *gateway.Error) {
 	if req.Method != http.MethodGet || req.ProtoMajor != 1 || !strings.EqualFold(req.Header.Get("Upgrade"), upgradeWord) {
-		return claims{}, gateway.Errorf(gateway.CodeInvalid, "A tunnel is opened with GET over HTTP/1.1 and Upgrade: %s.", upgradeWord)
+		return visitor{}, gateway.Errorf(gateway.CodeInvalid, "A tunnel is opened with GET over HTTP/1.1 and Upgrade: %s.", upgradeWord)
 	}
 	if offered := req.Header.Get(headerProtocol); offered != Protocol {
-		return claims{}, gateway.Errorf(gateway.CodeNotSupported, "This service speaks tunnel protocol %s and the member speaks %q. Install the same release on both.", Protocol, clip(offered, 20))
+		return visitor{}, gateway.Errorf(gateway.CodeNotSupported, "This service speaks tunnel protocol %s and the member speaks %q. Install the same release on both.", Protocol, clip(offered, 20))
 	}
 	bearer, found := strings.CutPrefix(req.Header.Get("Authorization"), "Bearer ")
 	t, ok := parseToken(bearer)
 	if !found || !ok {
-		return claims{}, gateway.Errorf(gateway.CodeUnauthorized, "There is no tunnel token that could be read.")
+		return visitor{}, gateway.Errorf(gateway.CodeUnauthorized, "There is no tunnel token that could be read.")
 	}
 	auth, err := r.cfg.Keys.TunnelKey(req.Context(), t.Member)
 	if err != nil {
-		return t.claims, gateway.AsError(err)
+		return visitor{claims: t.claims}, gateway.AsError(err)
 	}
 	if err := t.verify(auth.PublicKey, r.cfg.Now()); err != nil {
-		return t.claims, err
+		return visitor{claims: t.claims}, err
 	}
-	return t.claims, r.allow(t.claims)
+	return visitor{t.claims, auth.PublicKey}, r.allow(t.claims)
 }
 
 // allow applies what does not depend on who asks: replays, the rate of new tunnels, and rank.
@@ -79,7 +86,7 @@ func (r *Registry) later(wait time.Duration) *gateway.Error {
 }
 
 // upgrade answers 101 and starts the tunnel. It returns an error only while an answer can still be written.
-func (r *Registry) upgrade(w http.ResponseWriter, c claims) *gateway.Error {
+func (r *Registry) upgrade(w http.ResponseWriter, c visitor) *gateway.Error {
 	if !r.start() {
 		return gateway.Errorf(gateway.CodeUnavailable, "The service is stopping.")
 	}
@@ -108,7 +115,7 @@ func (r *Registry) upgrade(w http.ResponseWriter, c claims) *gateway.Error {
 	return nil
 }
 
-func (r *Registry) refuse(w http.ResponseWriter, c claims, e *gateway.Error) {
+func (r *Registry) refuse(w http.ResponseWriter, c visitor, e *gateway.Error) {
 	status := map[gateway.Code]int{
 		gateway.CodeInvalid:      http.StatusBadRequest,
 		gateway.CodeUnauthorized: http.StatusUnauthorized,

@@ -44,6 +44,7 @@ type agent struct {
 	run   func(ctx context.Context, task *gateway.Task, out gateway.Output) (gateway.Summary, error)
 
 	running    atomic.Int64
+	limit      atomic.Int64
 	draining   atomic.Bool
 	urgent     chan struct{}
 	settings   chan gateway.MemberSettings
@@ -51,7 +52,9 @@ type agent struct {
 }
 
 func newAgent(run func(context.Context, *gateway.Task, gateway.Output) (gateway.Summary, error)) *agent {
-	return &agent{run: run, urgent: make(chan struct{}, 1), settings: make(chan gateway.MemberSettings, 64), reconnects: make(chan time.Duration, 64)}
+	a := &agent{run: run, urgent: make(chan struct{}, 1), settings: make(chan gateway.MemberSettings, 64), reconnects: make(chan time.Duration, 64)}
+	a.limit.Store(40)
+	return a
 }
 
 func (a *agent) Admit() (func(), *gateway.Error) {
@@ -68,7 +71,7 @@ func (a *agent) Run(ctx context.Context, task *gateway.Task, out gateway.Output)
 
 func (a *agent) Report() Report {
 	return Report{Load: gateway.Load{Running: int(a.running.Load()), CPU: gateway.Reading{Percent: 12, Known: true}},
-		Limits: gateway.EffectiveLimits{Concurrency: 40}, Draining: a.draining.Load()}
+		Limits: gateway.EffectiveLimits{Concurrency: int(a.limit.Load())}, Draining: a.draining.Load()}
 }
 func (a *agent) Urgent() (<-chan struct{}, func())  { return a.urgent, func() {} }
 func (a *agent) Configure(s gateway.MemberSettings) { a.settings <- s }

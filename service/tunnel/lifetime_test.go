@@ -38,12 +38,17 @@ func TestSettingsAndAdviceReachTheMember(t *testing.T) {
 	w.reg.Configure("nobody", gateway.MemberSettings{})
 }
 
+// What is urgent is seen however little time has passed since the report before: on this clock, none.
 func TestUrgentReportIsSeenAtOnce(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, newAgent(echo), nil)
+	started := time.Now()
+	w := newWorld(t, newAgent(echo), func(c *Config) { c.Now = func() time.Time { return started } })
 	d := w.dialer(0)
 	d.ReportEvery = time.Hour
 	w.serve(d)
+	w.agent.limit.Store(7)
+	w.agent.urgent <- struct{}{}
+	wait(t, "the new limit to show", func() bool { return w.reg.Presence(memberID).Limits.Concurrency == 7 })
 	w.agent.draining.Store(true)
 	w.agent.urgent <- struct{}{}
 	wait(t, "draining to show", func() bool { return w.reg.Presence(memberID).Draining })
@@ -228,6 +233,46 @@ func TestRemovedMemberIsDisconnectedAndRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.reg.Disconnect(memberID, "removed")
+}
+
+// takenOver is a roll on which another machine takes the member over right after the first look.
+type takenOver struct {
+	*roll
+	looks atomic.Int64
+}
+
+func (k *takenOver) TunnelKey(ctx context.Context, id gateway.ID) (TunnelAuth, error) {
+	auth, err := k.roll.TunnelKey(ctx, id)
+	if k.looks.Add(1) > 1 {
+		auth.PublicKey, _, _ = ed25519.GenerateKey(nil)
+	}
+	return auth, err
+}
+
+// The tunnel of the old machine ends although there was none yet when the take-over ended them all.
+func TestATakeOverDuringTheUpgradeIsNoticed(t *testing.T) {
+	t.Parallel()
+	k := &takenOver{}
+	w := newWorld(t, newAgent(echo), func(c *Config) {
+		k.roll = c.Keys.(*roll)
+		c.Keys = k
+	})
+	tun, err := w.dialer(0).Dial(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.background(tun)
+	wait(t, "it to end or to be used", func() bool {
+		select {
+		case <-tun.Done():
+			return true
+		default:
+			return w.reg.Presence(memberID).Online
+		}
+	})
+	if w.reg.Presence(memberID).Online || k.looks.Load() != 2 {
+		t.Errorf("the old machine is online; %d looks", k.looks.Load())
+	}
 }
 
 func TestWrongKeyAndProtocolAreFatal(t *testing.T) {

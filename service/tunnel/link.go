@@ -3,6 +3,7 @@ package tunnel
 import (
 	"bufio"
 	"context"
+	"crypto/ed25519"
 	"encoding/json"
 	"errors"
 	"io"
@@ -22,6 +23,8 @@ const minReportGap = 100 * time.Millisecond
 // link is the service's end of one tunnel.
 type link struct {
 	claims claims
+	// key is what the tunnel's token was verified with.
+	key    ed25519.PublicKey
 	member *member
 	reg    *Registry
 	conn   *conn
@@ -48,14 +51,14 @@ type link struct {
 }
 
 // serve runs one tunnel from the 101 to its end. watch closes the connection unless it is moved on by reports.
-func (r *Registry) serve(c *conn, who claims, watch *time.Timer) {
+func (r *Registry) serve(c *conn, who visitor, watch *time.Timer) {
 	client, err := newClient(c, r.cfg)
 	if err != nil {
 		r.cfg.Log.Debug("tunnel: no HTTP/2", "member", who.Member, "error", err)
 		return
 	}
 	m := r.member(who.Member)
-	l := &link{claims: who, member: m, reg: r, conn: c, client: client, told: make(chan struct{}, 1), laneKnown: make(chan struct{})}
+	l := &link{claims: who.claims, key: who.key, member: m, reg: r, conn: c, client: client, told: make(chan struct{}, 1), laneKnown: make(chan struct{})}
 	m.add(l)
 	var lanes sync.WaitGroup
 	if l.recheck() {
@@ -97,8 +100,8 @@ func (l *link) recheck() bool {
 	ctx, cancel := context.WithTimeout(context.Background(), l.reg.cfg.HandshakeTimeout)
 	defer cancel()
 	auth, err := l.reg.cfg.Keys.TunnelKey(ctx, l.claims.Member)
-	if err != nil || l.reg.find(l.claims.Member) != l.member || l.reg.isClosed() {
-		l.close("the member was removed, or the service stops")
+	if err != nil || !l.key.Equal(auth.PublicKey) || l.reg.find(l.claims.Member) != l.member || l.reg.isClosed() {
+		l.close("the member was removed or taken over, or the service stops")
 		return false
 	}
 	l.mu.Lock()
@@ -163,11 +166,10 @@ func (l *link) listen(resp *http.Response, watch *time.Timer) error {
 // take applies a report. The first one makes the tunnel usable.
 func (l *link) take(report Report) {
 	now := l.reg.cfg.Now()
-	first, skip := false, false
 	l.member.mu.Lock()
-	first = !l.ready
-	gap := now.Sub(l.reportAt)
-	skip = !first && report.Draining == l.report.Draining && gap >= 0 && gap < minReportGap
+	first, gap := !l.ready, now.Sub(l.reportAt)
+	news := report.Draining != l.report.Draining || report.Limits != l.report.Limits // the member reports these at once, and once
+	skip := !first && !news && gap >= 0 && gap < minReportGap
 	l.member.mu.Unlock()
 	if skip {
 		return
