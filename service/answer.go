@@ -69,11 +69,11 @@ type body struct {
 	dispatcher *Dispatcher
 	ctx        context.Context
 	cancel     context.CancelFunc
-	readOnly   bool
 	inner      io.ReadCloser
 	answer     *gateway.Answer
 	record     gateway.DispatchRecord
 	outcome    gateway.Code
+	readOnly   bool
 	closed     atomic.Bool
 }
 
@@ -114,7 +114,7 @@ func (b *body) Close() error {
 	}
 	err := b.inner.Close()
 	if b.outcome == "" {
-		b.outcome = gateway.CodeClientGone
+		b.outcome = b.unread()
 	}
 	if b.outcome == "ok" && b.answer.Summary != nil {
 		b.record.Rows = b.answer.Summary().Rows
@@ -122,4 +122,15 @@ func (b *body) Close() error {
 	b.cancel()
 	b.dispatcher.finish(&b.record, b.outcome)
 	return err
+}
+
+// unread is the outcome of an answer that was not read to its end: the caller went away, or stood still until the time was up.
+func (b *body) unread() gateway.Code {
+	switch {
+	case !errors.Is(b.ctx.Err(), context.DeadlineExceeded):
+		return gateway.CodeClientGone
+	case b.readOnly:
+		return gateway.CodeTimeout
+	}
+	return gateway.CodeOutcomeUnknown
 }

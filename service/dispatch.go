@@ -53,6 +53,9 @@ type Response struct {
 	Length  int64
 	Body    io.ReadCloser
 	Summary func() gateway.Summary
+	// Context ends when the request's time is up, its caller went away or Body was closed; nil never does. Body fails from then on, and who
+	// passes it on must not wait for the caller any longer.
+	Context context.Context
 }
 
 // Dispatch routes the request and returns the first member's answer that began. The error is the refusal of the last resort:
@@ -184,12 +187,13 @@ func (r *running) queue(limit time.Duration) {
 
 // respond puts the answer together; its Body ends the request and writes the record.
 func (r *running) respond(m *gateway.Member, a *gateway.Answer) *Response {
-	body := &body{dispatcher: r.Dispatcher, ctx: r.ctx, cancel: r.cancel, readOnly: r.task.ReadOnly, inner: a.Body, answer: a, record: *r.record}
+	body := &body{dispatcher: r.Dispatcher, ctx: r.ctx, cancel: r.cancel, inner: a.Body, answer: a, record: *r.record, readOnly: r.task.ReadOnly}
 	length := a.Length
 	if length < 0 && a.PromisedLength > 0 {
 		length = a.PromisedLength
 	}
-	return &Response{AnswerHeader: a.AnswerHeader, MemberID: m.ID, MemberName: m.Name, Attempts: r.record.Attempts, Length: length, Body: body, Summary: a.Summary}
+	return &Response{AnswerHeader: a.AnswerHeader, MemberID: m.ID, MemberName: m.Name, Attempts: r.record.Attempts, Length: length, Body: body, Summary: a.Summary,
+		Context: r.ctx}
 }
 
 func (d *Dispatcher) finish(record *gateway.DispatchRecord, outcome gateway.Code) {

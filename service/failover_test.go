@@ -307,3 +307,34 @@ func TestAMemberGetsTheTimeThatIsLeft(t *testing.T) {
 		t.Errorf("given %v", given)
 	}
 }
+
+// An answer that its caller did not read to its end: the record tells who went away from who stood still until the time was up.
+func TestTheRecordOfAnAnswerThatWasNotRead(t *testing.T) {
+	for _, c := range []struct {
+		timeUp, readOnly bool
+		want             gateway.Code
+	}{
+		{false, true, gateway.CodeClientGone},
+		{false, false, gateway.CodeClientGone},
+		{true, true, gateway.CodeTimeout},
+		{true, false, gateway.CodeOutcomeUnknown},
+	} {
+		w := newWorld(t)
+		cluster, members, source := w.cluster(t, 1)
+		ctx := newBounded()
+		w.tunnels.answer(members[0], stalled(ctx))
+		response, err := w.Dispatcher.Dispatch(ctx, w.admin, query(cluster, source, c.readOnly))
+		must(t, err)
+		if c.timeUp {
+			close(ctx.up)
+			<-response.Context.Done()
+		}
+		response.Body.Close()
+		if !c.timeUp {
+			close(ctx.up)
+		}
+		if got := w.record(t).Outcome; got != string(c.want) {
+			t.Errorf("time up %v, readOnly %v: the record says %s, want %s", c.timeUp, c.readOnly, got, c.want)
+		}
+	}
+}

@@ -1,6 +1,7 @@
 package powerbi
 
 import (
+	"context"
 	"errors"
 	"io"
 	"net/http"
@@ -124,7 +125,7 @@ func stream(c echo.Context, r *service.Response) error {
 		w.Header().Set("Trailer", trailerRows+", "+trailerTruncated+", "+trailerError)
 	}
 	w.WriteHeader(status)
-	err := copyBody(w, r)
+	err := copyInTime(w, r)
 	if err == nil {
 		if r.Length < 0 {
 			s := r.Summary()
@@ -152,6 +153,32 @@ func header(h http.Header, r *service.Response) {
 	if r.Length >= 0 {
 		h["Content-Length"] = []string{strconv.FormatInt(r.Length, 10)}
 	}
+}
+
+// longAgo is a deadline that is over.
+var longAgo = time.Unix(1, 0)
+
+// copyInTime is copyBody for a caller that may stand still: when the request's time is up, a write that waits for him fails. A short answer
+// goes without: it does not wait.
+func copyInTime(w *echo.Response, r *service.Response) (err error) {
+	if r.Context == nil || r.Length >= 0 && r.Length <= passesThrough {
+		return copyBody(w, r)
+	}
+	over := make(chan struct{})
+	stop := context.AfterFunc(r.Context, func() {
+		defer close(over)
+		_ = http.NewResponseController(w).SetWriteDeadline(longAgo)
+	})
+	defer func() {
+		if !stop() {
+			<-over // w must not be touched when the handler has returned
+			err = gateway.Wrap(gateway.CodeClientGone, r.Context.Err(), "The caller did not take the answer in time.")
+		}
+	}()
+	if err = copyBody(w, r); err == nil {
+		w.Flush() // what is left waits for the caller here, not where nothing ends it
+	}
+	return err
 }
 
 // copyBody copies with one buffer and hands everything on at once: what is large goes by itself, what is small is pushed, unless it
