@@ -25,8 +25,12 @@ type directory struct {
 
 // entry is one cluster's place. Loads of one cluster are serialised by its lock, so that an older reading never replaces a newer one.
 type entry struct {
-	load  sync.Mutex
+	load sync.Mutex
+	// state is what readers see; nil while it must be read.
 	state atomic.Pointer[gateway.ClusterState]
+	// told is the state of which connected members know, under the lock. It outlives state: when reading a change failed, members still have
+	// to hear of it.
+	told *gateway.ClusterState
 }
 
 func newDirectory(store persistence.Store, tunnels Tunnels, log *slog.Logger) *directory {
@@ -43,22 +47,20 @@ func (d *directory) get(ctx context.Context, id gateway.ID) (*gateway.ClusterSta
 	return d.read(ctx, id, false)
 }
 
-// refresh reads the cluster again after a change. A cluster that is gone leaves the directory.
-func (d *directory) refresh(ctx context.Context, id gateway.ID) {
-	if _, err := d.read(ctx, id, true); err != nil && !gateway.IsCode(err, gateway.CodeNotFound) {
-		// Serving what was true before would break "a change holds from the next request on": forget it, so that it is read again.
-		d.entries.Delete(id)
-		d.log.Error("reading a changed cluster failed; it is read again when it is asked for", "cluster", id, "error", err)
+// refresh reads the cluster again after a change, and reports whether it could. A cluster that is gone leaves the directory.
+func (d *directory) refresh(ctx context.Context, id gateway.ID) bool {
+	_, err := d.read(ctx, id, true)
+	if err == nil || gateway.IsCode(err, gateway.CodeNotFound) {
+		return true
 	}
+	d.log.Error("reading a changed cluster failed; it is read again soon", "cluster", id, "error", err)
+	return false
 }
 
 func (d *directory) read(ctx context.Context, id gateway.ID, again bool) (*gateway.ClusterState, error) {
-	found, _ := d.entries.LoadOrStore(id, new(entry))
-	e := found.(*entry)
-	e.load.Lock()
+	e := d.locked(id)
 	defer e.load.Unlock()
-	before := e.state.Load()
-	if before != nil && !again {
+	if before := e.state.Load(); before != nil && !again {
 		return before, nil
 	}
 	var now gateway.ClusterState
@@ -67,16 +69,40 @@ func (d *directory) read(ctx context.Context, id gateway.ID, again bool) (*gatew
 		return err
 	})
 	if err != nil {
-		d.entries.CompareAndDelete(id, found)
-		if gateway.IsCode(err, gateway.CodeNotFound) {
-			e.state.Store(nil)
-			d.tell(before, nil)
-		}
+		d.forget(id, e, err)
 		return nil, err
 	}
 	e.state.Store(&now)
-	d.tell(before, &now)
+	d.tell(e.told, &now)
+	e.told = &now
 	return &now, nil
+}
+
+// locked is the cluster's entry with its lock held. One that left the directory while its lock was waited for is of no use: nobody would
+// find what is put there.
+func (d *directory) locked(id gateway.ID) *entry {
+	for {
+		found, _ := d.entries.LoadOrStore(id, new(entry))
+		e := found.(*entry)
+		e.load.Lock()
+		if current, ok := d.entries.Load(id); ok && current == found {
+			return e
+		}
+		e.load.Unlock()
+	}
+}
+
+// forget takes away what readers see of a cluster that could not be read, so that it is read again: serving what was true before would
+// break "a change holds from the next request on". The entry stays while members may have to be told something.
+func (d *directory) forget(id gateway.ID, e *entry, err error) {
+	e.state.Store(nil)
+	if gateway.IsCode(err, gateway.CodeNotFound) {
+		d.tell(e.told, nil)
+		e.told = nil
+	}
+	if e.told == nil {
+		d.entries.CompareAndDelete(id, e)
+	}
 }
 
 // tell lets connected members know what changed for them.
@@ -143,11 +169,19 @@ func (d *directory) catchUp(ctx context.Context, since int64) (int64, error) {
 		return since, err
 	}
 	for id, revision := range changed {
-		if e, ok := d.entries.Load(id); ok {
-			if s := e.(*entry).state.Load(); s != nil && s.Cluster.Revision != revision {
-				d.refresh(ctx, id)
-			}
+		if e, ok := d.entries.Load(id); ok && e.(*entry).behind(revision) && !d.refresh(ctx, id) {
+			newest = since // look at all of them again
 		}
 	}
 	return newest, nil
+}
+
+// behind says whether members may not know of this revision.
+func (e *entry) behind(revision int64) bool {
+	if s := e.state.Load(); s != nil {
+		return s.Cluster.Revision != revision
+	}
+	e.load.Lock()
+	defer e.load.Unlock()
+	return e.told != nil && e.told.Cluster.Revision != revision
 }
