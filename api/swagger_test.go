@@ -50,7 +50,7 @@ func TestAPersonTriesACallInSwaggerUI(t *testing.T) {
 		chromedp.Click(".auth-btn-wrapper .btn.authorize"),
 		chromedp.WaitVisible(`//button[text()="Logout"]`),
 		chromedp.Click(".auth-btn-wrapper .btn-done"),
-		chromedp.WaitVisible(`[id^="operations-clusters-get_"]`),
+		chromedp.WaitVisible(`[id^="operations-clusters-get"]`),
 		chromedp.Click(`//span[@data-path="/v2.0/myorg/gatewayClusters"]/ancestor::div[contains(@class,"opblock-get")]//button[contains(@class,"opblock-summary-control")]`),
 		chromedp.WaitVisible(".btn.execute"),
 		chromedp.Click(".btn.execute"),
