@@ -264,3 +264,24 @@ func TestWhoMayDispatch(t *testing.T) {
 		t.Errorf("after: %v", err)
 	}
 }
+
+// What a dispatch costs beside the tunnel: checks, routing, hand-over, record.
+func BenchmarkDispatch(b *testing.B) {
+	w := newWorld(b)
+	cluster, members, source := w.cluster(b, 2)
+	answer := small("fine")
+	answer.Held = true
+	for _, m := range members {
+		w.tunnels.answer(m, func(*gateway.Task) (*gateway.Answer, error) { return answer, nil })
+	}
+	q := query(cluster, source, true)
+	b.ReportAllocs()
+	for b.Loop() {
+		response, err := w.Dispatcher.Dispatch(context.Background(), w.admin, q)
+		if err != nil {
+			b.Fatal(err)
+		}
+		response.Body.Close()
+		w.tunnels.sent = w.tunnels.sent[:0]
+	}
+}

@@ -56,7 +56,7 @@ func newWorld(t testing.TB, change ...func(*Config)) *world {
 }
 
 // cluster makes a cluster with n members, all online, and a data source on it.
-func (w *world) cluster(t *testing.T, n int) (cluster gateway.ID, members []gateway.ID, dataSource gateway.ID) {
+func (w *world) cluster(t testing.TB, n int) (cluster gateway.ID, members []gateway.ID, dataSource gateway.ID) {
 	t.Helper()
 	ctx := context.Background()
 	first, err := w.Clusters.Create(ctx, w.admin, NewCluster{Name: "cluster " + uuid.NewString(), RecoveryKey: testRecoveryKey})
