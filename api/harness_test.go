@@ -117,7 +117,8 @@ func newWorldBehind(t testing.TB, listener *httptest.Server, client *http.Client
 	}
 	w := &world{t: t, store: store, client: client, url: scheme + listener.Listener.Addr().String(), adminID: uuid.NewString(), adminSecret: "0123456789-api-test", folder: t.TempDir()}
 	w.service = service.New(service.Config{Store: store, Tunnels: registry, Envelopes: envelopes{}, Now: time.Now, NewID: newID, Random: rand.Reader, Pick: mathrand.IntN,
-		Log: quiet, Issuer: w.url, RecoveryCost: recovery.Cost{Time: 1, Memory: 64, Threads: 1}})
+		Log: quiet, Issuer: w.url, RecoveryCost: recovery.Cost{Time: 1, Memory: 64, Threads: 1},
+		SecretCost: recovery.Cost{Time: 1, Memory: 64, Threads: 1}})
 	k.members = w.service.Members
 	if _, err := w.service.Tenant.Start(ctx, "", w.adminID, w.adminSecret); err != nil {
 		t.Fatal(err)

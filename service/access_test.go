@@ -453,3 +453,11 @@ func BenchmarkAuthenticate(b *testing.B) {
 		}
 	})
 }
+
+// The tests' secrets are cheap; those of a service are not.
+func TestSecretsAreDearByDefault(t *testing.T) {
+	c := Config{}
+	if withDefaults(&c); c.SecretCost.Memory != 19<<10 || c.SecretCost.Time != 2 {
+		t.Errorf("got %+v", c.SecretCost)
+	}
+}

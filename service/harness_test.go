@@ -39,7 +39,8 @@ func newWorld(t testing.TB, change ...func(*Config)) *world {
 	}
 	tunnels := &scripted{answers: map[gateway.ID]func(*gateway.Task) (*gateway.Answer, error){}, presence: map[gateway.ID]gateway.Presence{}}
 	cfg := Config{Store: store, Tunnels: tunnels, Envelopes: anyEnvelope{}, Now: time.Now, NewID: func() gateway.ID { return gateway.ID(uuid.NewString()) },
-		Random: rand.Reader, Pick: mathrand.IntN, Log: slog.New(slog.DiscardHandler), Issuer: "http://test", RecoveryCost: recovery.Cost{Time: 1, Memory: 64, Threads: 1}}
+		Random: rand.Reader, Pick: mathrand.IntN, Log: slog.New(slog.DiscardHandler), Issuer: "http://test", RecoveryCost: recovery.Cost{Time: 1, Memory: 64, Threads: 1},
+		SecretCost: recovery.Cost{Time: 1, Memory: 64, Threads: 1}}
 	for _, c := range change {
 		c(&cfg)
 	}

@@ -69,7 +69,7 @@ func (t *Tenant) makeSecret() (secret, hash string, err error) {
 	if secret, err = newSecret(t.Random); err != nil {
 		return "", "", err
 	}
-	hash, err = hashSecret(t.Random, secret)
+	hash, err = t.hashSecret(secret)
 	return secret, hash, err
 }
 

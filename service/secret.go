@@ -13,14 +13,14 @@ import (
 
 	"comporta/persistence"
 	"comporta/service/gateway"
+	"comporta/service/recovery"
 )
 
-// The price of checking a client secret. Source: OWASP's password storage cheat sheet (Argon2id, 19 MiB, two passes).
+// defaultSecretCost is the price of checking a client secret. Source: OWASP's password storage cheat sheet (Argon2id, 19 MiB, two passes).
+var defaultSecretCost = recovery.Cost{Time: 2, Memory: 19 << 10, Threads: 1}
+
 const (
-	secretTime    = 2
-	secretMemory  = 19 * 1024
-	secretThreads = 1
-	secretSize    = 32
+	secretSize = 32
 	// minSecret is how many characters a secret that a person chose must have.
 	minSecret = 16
 	maxSecret = 512
@@ -36,22 +36,22 @@ func newSecret(random io.Reader) (string, error) {
 }
 
 // hashSecret encodes an Argon2id hash with a salt of its own.
-func hashSecret(random io.Reader, secret string) (string, error) {
+func (c *core) hashSecret(secret string) (string, error) {
 	var salt [16]byte
-	if _, err := io.ReadFull(random, salt[:]); err != nil {
+	if _, err := io.ReadFull(c.Random, salt[:]); err != nil {
 		return "", fmt.Errorf("make a salt: %w", err)
 	}
-	return encodeHash(salt[:], argon2.IDKey([]byte(secret), salt[:], secretTime, secretMemory, secretThreads, secretSize)), nil
+	return c.saltedHash(secret, salt[:]), nil
 }
 
-func encodeHash(salt, sum []byte) string {
-	b64 := base64.RawStdEncoding
-	return fmt.Sprintf("$argon2id$v=%d$m=%d,t=%d,p=%d$%s$%s", argon2.Version, secretMemory, secretTime, secretThreads,
-		b64.EncodeToString(salt), b64.EncodeToString(sum))
+func (c *core) saltedHash(secret string, salt []byte) string {
+	b64, cost := base64.RawStdEncoding, c.SecretCost
+	sum := argon2.IDKey([]byte(secret), salt, cost.Time, cost.Memory, cost.Threads, secretSize)
+	return fmt.Sprintf("$argon2id$v=%d$m=%d,t=%d,p=%d$%s$%s", argon2.Version, cost.Memory, cost.Time, cost.Threads, b64.EncodeToString(salt), b64.EncodeToString(sum))
 }
 
 // sameSecret compares in constant time. A hash of other parameters than today's does not match.
-func sameSecret(hash, secret string) bool {
+func (c *core) sameSecret(hash, secret string) bool {
 	parts := strings.Split(hash, "$")
 	if len(parts) != 6 {
 		return false
@@ -60,12 +60,8 @@ func sameSecret(hash, secret string) bool {
 	if err != nil {
 		return false
 	}
-	again := encodeHash(salt, argon2.IDKey([]byte(secret), salt, secretTime, secretMemory, secretThreads, secretSize))
-	return subtle.ConstantTimeCompare([]byte(again), []byte(hash)) == 1
+	return subtle.ConstantTimeCompare([]byte(c.saltedHash(secret, salt)), []byte(hash)) == 1
 }
-
-// unknownHash is compared when there is no such client, so that the answer takes as long as for one that exists.
-var unknownHash = encodeHash(make([]byte, 16), make([]byte, secretSize))
 
 // authenticateClient finds the principal whose id and secret these are.
 func (a *Access) authenticateClient(ctx context.Context, clientID, secret string) (*gateway.Principal, error) {
@@ -105,12 +101,12 @@ func (a *Access) anyMatches(ctx context.Context, secrets []gateway.Secret, secre
 	}
 	live := liveSecrets(secrets, a.Now())
 	if len(live) == 0 {
-		sameSecret(unknownHash, secret)
+		_ = a.saltedHash(secret, make([]byte, 16)) // the answer takes as long as for a client that exists
 		return false, nil
 	}
 	match := false
 	for _, s := range live {
-		match = sameSecret(s.Hash, secret) || match
+		match = a.sameSecret(s.Hash, secret) || match
 	}
 	return match, nil
 }

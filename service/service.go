@@ -65,6 +65,8 @@ type Config struct {
 	TokenLifetime time.Duration
 	// RecoveryCost is the price of one guess at a recovery key; zero means the default.
 	RecoveryCost recovery.Cost
+	// SecretCost is the price of checking a client secret; zero means the default. With another one, secrets that were made before match no more.
+	SecretCost recovery.Cost
 	// Regions, home first; empty means one home region called "home".
 	Regions []Region
 	// AllowPlainCredentials lets clients send credentials in plain text; they are sealed before they are stored.
@@ -122,6 +124,9 @@ func withDefaults(cfg *Config) {
 	}
 	if cfg.RecoveryCost == (recovery.Cost{}) {
 		cfg.RecoveryCost = recovery.DefaultCost()
+	}
+	if cfg.SecretCost == (recovery.Cost{}) {
+		cfg.SecretCost = defaultSecretCost
 	}
 	if len(cfg.Regions) == 0 {
 		cfg.Regions = []Region{{Key: "home", Name: "Home", Home: true}}

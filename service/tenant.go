@@ -31,7 +31,7 @@ func (t *Tenant) Start(ctx context.Context, tenant, adminID, adminSecret string)
 	if err != nil {
 		return FirstAdmin{}, err
 	}
-	hash, err := hashSecret(t.Random, secret)
+	hash, err := t.hashSecret(secret)
 	if err != nil {
 		return FirstAdmin{}, err
 	}

@@ -66,7 +66,8 @@ func newWorld(t *testing.T) *world {
 	newID := func() gateway.ID { return gateway.ID(uuid.NewString()) }
 	f := &tunnels{online: true}
 	s := service.New(service.Config{Store: store, Tunnels: f, Envelopes: anyEnvelope{}, Now: time.Now, NewID: newID, Random: rand.Reader, Pick: mathrand.IntN,
-		Log: quiet, Issuer: "http://test", RecoveryCost: recovery.Cost{Time: 1, Memory: 64, Threads: 1}})
+		Log: quiet, Issuer: "http://test", RecoveryCost: recovery.Cost{Time: 1, Memory: 64, Threads: 1},
+		SecretCost: recovery.Cost{Time: 1, Memory: 64, Threads: 1}})
 	first, err := s.Tenant.Start(context.Background(), "", "", "")
 	must(t, err)
 	running, stop := context.WithCancel(context.Background())

@@ -12,9 +12,7 @@ import (
 // Ctrl+C at a prompt ends the command at once and leaves the terminal as it was.
 func TestCtrlCAtAPrompt(t *testing.T) {
 	script, err := exec.LookPath("script")
-	if err != nil {
-		t.Skip("there is no script(1) to make a terminal with")
-	}
+	need(t, "script", err)
 	join := binary + " member join --server http://127.0.0.1:1 --name n --new-cluster c --state " + filepath.Join(t.TempDir(), "state")
 	cmd := exec.Command(script, "-qec", "trap : INT; "+join+"; echo status $?; stty -a", "/dev/null")
 	cmd.Env = append(cleanEnv("COMPORTA_CLIENT_ID=a", "COMPORTA_CLIENT_SECRET=b"), "SHELL=/bin/sh")

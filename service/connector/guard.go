@@ -13,6 +13,8 @@ type verdict struct {
 	prepareOnly bool
 	// discard: it may leave something behind in the session, so the connection is closed after it.
 	discard bool
+	// unchanging: it changes no rows, and the session's count of them is that of another statement.
+	unchanging bool
 }
 
 // The dialects, as their strings and comments are written.
@@ -84,13 +86,14 @@ func guardSQLite(text string, readOnly bool) (verdict, error) {
 	if s.statements > 1 {
 		return verdict{}, gateway.Errorf(gateway.CodeInvalid, "The query has more than one statement.")
 	}
+	unchanging := !s.starts("INSERT", "UPDATE", "DELETE", "REPLACE", "WITH")
 	if readOnly {
-		return verdict{prepareOnly: !s.starts("SELECT", "WITH", "VALUES", "EXPLAIN", "PRAGMA"), discard: s.starts("PRAGMA")}, nil
+		return verdict{prepareOnly: !s.starts("SELECT", "WITH", "VALUES", "EXPLAIN", "PRAGMA"), discard: s.starts("PRAGMA"), unchanging: unchanging}, nil
 	}
 	if s.starts("BEGIN", "COMMIT", "END", "ROLLBACK", "SAVEPOINT", "RELEASE", "ATTACH", "DETACH", "VACUUM") {
 		return verdict{}, gateway.Errorf(gateway.CodeInvalid, "%s is not served: every request is one transaction of its own.", s.first())
 	}
-	return verdict{discard: !s.starts("SELECT", "WITH", "VALUES", "INSERT", "UPDATE", "DELETE", "REPLACE")}, nil
+	return verdict{discard: !s.starts("SELECT", "WITH", "VALUES", "INSERT", "UPDATE", "DELETE", "REPLACE"), unchanging: unchanging}, nil
 }
 
 // sqlServerWriters are words that do not occur outside of strings, quoted names and comments in a query that only reads.

@@ -99,7 +99,7 @@ func (w *web) redirect(next *http.Request, before []*http.Request) error {
 }
 
 func (w *web) probe(ctx context.Context) error {
-	answer, err := w.send(ctx, &gateway.HTTPCall{Method: http.MethodGet}, w.base)
+	answer, err := w.send(ctx, &gateway.HTTPCall{Method: http.MethodGet}, w.base, true)
 	if err != nil {
 		return err
 	}
@@ -118,7 +118,7 @@ func (w *web) run(ctx context.Context, task *gateway.Task, out gateway.Output) (
 	if err != nil {
 		return gateway.Summary{}, err
 	}
-	answer, err := w.send(ctx, task.HTTP, target)
+	answer, err := w.send(ctx, task.HTTP, target, task.ReadOnly)
 	if err != nil {
 		return gateway.Summary{}, err
 	}
@@ -150,7 +150,32 @@ func checkMethod(method string, readOnly bool) error {
 	return nil
 }
 
-func (w *web) send(ctx context.Context, call *gateway.HTTPCall, target *url.URL) (*http.Response, error) {
+// send sends a request. When it may write, its failure says whether a request had left before: the one after a redirect, or after a connection
+// that the server let go, may fail to connect although the first was served. (net/http repeats a write by itself only when it has an
+// Idempotency-Key, with which the caller says that this is harmless, or when not a byte of it was written.)
+func (w *web) send(ctx context.Context, call *gateway.HTTPCall, target *url.URL, readOnly bool) (*http.Response, error) {
+	left := new(atomic.Bool)
+	if !readOnly {
+		ctx = noting(ctx, left)
+	}
+	request, err := w.request(ctx, call, target)
+	if err != nil {
+		return nil, err
+	}
+	answer, err := w.client.Do(request)
+	if err != nil {
+		return nil, w.failure(err, left.Load())
+	}
+	return answer, nil
+}
+
+// noting notes when a request leaves. Headers count, not the whole request: a server may answer before it has read the body.
+func noting(ctx context.Context, left *atomic.Bool) context.Context {
+	leaves := func() { left.Store(true) }
+	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{WroteHeaders: leaves, GotFirstResponseByte: leaves})
+}
+
+func (w *web) request(ctx context.Context, call *gateway.HTTPCall, target *url.URL) (*http.Request, error) {
 	var body io.Reader
 	if call.Body != "" {
 		body = strings.NewReader(call.Body)
@@ -168,22 +193,7 @@ func (w *web) send(ctx context.Context, call *gateway.HTTPCall, target *url.URL)
 	if w.authorization != "" {
 		request.Header.Set("Authorization", w.authorization)
 	}
-	return w.do(request)
-}
-
-// do sends the request. Its failure says whether a request had left before: the one after a redirect, or after a connection that the server
-// let go, may fail to connect although the first was served. (net/http repeats a write by itself only when it has an Idempotency-Key,
-// with which the caller says that this is harmless, or when not a byte of it was written.)
-func (w *web) do(request *http.Request) (*http.Response, error) {
-	var left atomic.Bool
-	leaves := func() { left.Store(true) }
-	// Headers count, not the whole request: a server may answer before it has read the body.
-	trace := &httptrace.ClientTrace{WroteHeaders: leaves, GotFirstResponseByte: leaves}
-	answer, err := w.client.Do(request.WithContext(httptrace.WithClientTrace(request.Context(), trace)))
-	if err != nil {
-		return nil, w.failure(err, left.Load())
-	}
-	return answer, nil
+	return request, nil
 }
 
 // stream copies the body as it comes. The output decides when it goes out.
