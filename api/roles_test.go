@@ -117,7 +117,7 @@ func (w *world) replicaToken(now time.Time, tenant gateway.ID) string {
 	put(other)
 	defer put(policy)
 	s := service.New(service.Config{Store: w.store, Tunnels: nil, Envelopes: envelopes{}, Now: func() time.Time { return now }, NewID: newID, Random: rand.Reader,
-		Log: slog.New(slog.DiscardHandler), Issuer: w.url})
+		Log: slog.New(slog.DiscardHandler), Issuer: w.url, SecretCost: recovery.Cost{Time: 1, Memory: 64, Threads: 1}})
 	if _, err := s.Tenant.Start(ctx, "", w.adminID, w.adminSecret); err != nil {
 		w.t.Fatal(err)
 	}

@@ -15,6 +15,7 @@ import (
 
 	"comporta/persistence"
 	"comporta/service/gateway"
+	"comporta/service/recovery"
 )
 
 // app makes an application and returns its id and secret.
@@ -459,5 +460,23 @@ func TestSecretsAreDearByDefault(t *testing.T) {
 	c := Config{}
 	if withDefaults(&c); c.SecretCost.Memory != 19<<10 || c.SecretCost.Time != 2 {
 		t.Errorf("got %+v", c.SecretCost)
+	}
+}
+
+// A hash says what it cost to make, so that a service whose cost is another one locks nobody out.
+func TestSecretsMatchAtTheCostTheyWereMadeAt(t *testing.T) {
+	salt := []byte("0123456789abcdef")
+	for _, cost := range []recovery.Cost{{Time: 1, Memory: 64, Threads: 1}, {Time: 2, Memory: 128, Threads: 2}} {
+		hash := saltedHash("a secret", salt, cost)
+		if !sameSecret(hash, "a secret") || sameSecret(hash, "a secreT") {
+			t.Errorf("%s: the secret does not match, or another one does", hash)
+		}
+	}
+	good := saltedHash("a secret", salt, recovery.Cost{Time: 1, Memory: 64, Threads: 1})
+	for _, bad := range []string{"", good[1:], strings.Replace(good, "t=1", "t=0", 1), strings.Replace(good, "p=1", "p=0", 1), strings.Replace(good, "m=64", "m=x", 1),
+		strings.Replace(good, "m=64", "m=72", 1), strings.Replace(good, "argon2id", "argon2i", 1), good + "A"} {
+		if sameSecret(bad, "a secret") {
+			t.Errorf("%q matches", bad)
+		}
 	}
 }

@@ -41,26 +41,31 @@ func (c *core) hashSecret(secret string) (string, error) {
 	if _, err := io.ReadFull(c.Random, salt[:]); err != nil {
 		return "", fmt.Errorf("make a salt: %w", err)
 	}
-	return c.saltedHash(secret, salt[:]), nil
+	return saltedHash(secret, salt[:], c.SecretCost), nil
 }
 
-func (c *core) saltedHash(secret string, salt []byte) string {
-	b64, cost := base64.RawStdEncoding, c.SecretCost
+// saltedHash is in PHC's form: what it cost to make stands beside it.
+func saltedHash(secret string, salt []byte, cost recovery.Cost) string {
+	b64 := base64.RawStdEncoding
 	sum := argon2.IDKey([]byte(secret), salt, cost.Time, cost.Memory, cost.Threads, secretSize)
 	return fmt.Sprintf("$argon2id$v=%d$m=%d,t=%d,p=%d$%s$%s", argon2.Version, cost.Memory, cost.Time, cost.Threads, b64.EncodeToString(salt), b64.EncodeToString(sum))
 }
 
-// sameSecret compares in constant time. A hash of other parameters than today's does not match.
-func (c *core) sameSecret(hash, secret string) bool {
+// sameSecret compares in constant time, at the cost that the hash was made at: when today's cost is another, older secrets still match.
+func sameSecret(hash, secret string) bool {
 	parts := strings.Split(hash, "$")
 	if len(parts) != 6 {
+		return false
+	}
+	var cost recovery.Cost
+	if _, err := fmt.Sscanf(parts[3], "m=%d,t=%d,p=%d", &cost.Memory, &cost.Time, &cost.Threads); err != nil || cost.Time == 0 || cost.Threads == 0 {
 		return false
 	}
 	salt, err := base64.RawStdEncoding.DecodeString(parts[4])
 	if err != nil {
 		return false
 	}
-	return subtle.ConstantTimeCompare([]byte(c.saltedHash(secret, salt)), []byte(hash)) == 1
+	return subtle.ConstantTimeCompare([]byte(saltedHash(secret, salt, cost)), []byte(hash)) == 1
 }
 
 // authenticateClient finds the principal whose id and secret these are.
@@ -101,12 +106,12 @@ func (a *Access) anyMatches(ctx context.Context, secrets []gateway.Secret, secre
 	}
 	live := liveSecrets(secrets, a.Now())
 	if len(live) == 0 {
-		_ = a.saltedHash(secret, make([]byte, 16)) // the answer takes as long as for a client that exists
+		_ = saltedHash(secret, make([]byte, 16), a.SecretCost) // the answer takes as long as for a client that exists
 		return false, nil
 	}
 	match := false
 	for _, s := range live {
-		match = a.sameSecret(s.Hash, secret) || match
+		match = sameSecret(s.Hash, secret) || match
 	}
 	return match, nil
 }

@@ -65,7 +65,7 @@ type Config struct {
 	TokenLifetime time.Duration
 	// RecoveryCost is the price of one guess at a recovery key; zero means the default.
 	RecoveryCost recovery.Cost
-	// SecretCost is the price of checking a client secret; zero means the default. With another one, secrets that were made before match no more.
+	// SecretCost is the price of checking a client secret that is made from now on; zero means the default.
 	SecretCost recovery.Cost
 	// Regions, home first; empty means one home region called "home".
 	Regions []Region
