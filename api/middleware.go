@@ -18,6 +18,9 @@ import (
 
 const styleKey = "comporta.style"
 
+// answerTimeout bounds an answer to a caller over HTTP/2 who leaves its window shut: his connection is well, so nothing else would notice.
+const answerTimeout = 5 * time.Minute
+
 // requestID gives the request an id of ours, which the answer, the log and the audit log carry.
 func (s *Server) requestID(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
@@ -72,6 +75,9 @@ func (s *Server) recoverPanic(next echo.HandlerFunc) echo.HandlerFunc {
 func (s *Server) guarded(r rest.Route) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		c.Set(styleKey, r.Style)
+		if c.Request().ProtoMajor == 2 && !r.Streams {
+			_ = http.NewResponseController(c.Response()).SetWriteDeadline(s.cfg.Now().Add(s.cfg.AnswerTimeout))
+		}
 		if r.Public {
 			if err := checkQuery(c); err != nil {
 				return err

@@ -99,6 +99,12 @@ func routesIn(style rest.Style) func(method, path string, action service.Action,
 	}
 }
 
+// streams marks a route whose answer may take long to be read.
+func streams(r rest.Route) rest.Route {
+	r.Streams = true
+	return r
+}
+
 // Where the Power BI surface stands: the organisation's scope and the caller's own.
 const (
 	organization = "/v2.0/myorg"
@@ -142,7 +148,7 @@ func (s *Server) powerbiRoutes() []rest.Route {
 		route("DELETE", source+"/users/{user}", service.ManageDataSource, h.DeleteDataSourceUser),
 
 		// The data source stands in the body; the dispatcher asks for UseDataSource itself.
-		route("POST", one+"/dispatch", service.SeeCluster, h.Dispatch),
+		streams(route("POST", one+"/dispatch", service.SeeCluster, h.Dispatch)),
 		route("POST", one+"/route", service.SeeCluster, h.Route),
 		route("GET", one+"/dispatchRecords", service.ManageCluster, h.ListRecords),
 

@@ -31,6 +31,8 @@ type Config struct {
 	RatePerSecond float64
 	// BodyTimeout is within which time a request body must have come in whole; 0 means 30 seconds.
 	BodyTimeout time.Duration
+	// AnswerTimeout is how long a request over HTTP/2 may take until its answer was read; 0 means 5 minutes. A dispatch has its own.
+	AnswerTimeout time.Duration
 	// Version is shown in the description.
 	Version string
 }
@@ -47,6 +49,9 @@ type Server struct {
 func New(cfg Config) *Server {
 	if cfg.BodyTimeout == 0 {
 		cfg.BodyTimeout = bodyTimeout
+	}
+	if cfg.AnswerTimeout == 0 {
+		cfg.AnswerTimeout = answerTimeout
 	}
 	s := &Server{cfg: cfg, echo: echo.New(), rates: newRates(cfg.RatePerSecond)}
 	e := s.echo

@@ -26,6 +26,8 @@ type Route struct {
 	Handler echo.HandlerFunc
 	// Hidden routes are aliases that the API description leaves out.
 	Hidden bool
+	// Streams is for an answer that may take long to be read and has a limit of its own.
+	Streams bool
 }
 
 // Names of path parameters that the permission check reads.

@@ -29,7 +29,7 @@ const everywhere = "service/gateway"
 // unseals the cluster's key by itself.
 var rooms = map[string]room{
 	"cmd": {arrows: []string{"api/", "openapi/", "service/", "persistence/"},
-		libraries: []string{"github.com/alecthomas/kong", "golang.org/x/term", "github.com/google/uuid", "github.com/prometheus/client_golang"}},
+		libraries: []string{"github.com/alecthomas/kong", "golang.org/x/sys", "golang.org/x/term", "github.com/google/uuid", "github.com/prometheus/client_golang"}},
 	"api":                {arrows: []string{"api/", "service", "openapi"}, libraries: []string{"github.com/labstack/echo/v4", "golang.org/x/time"}, never: []string{"database/sql"}},
 	"openapi":            {arrows: nil, libraries: []string{"github.com/swaggo/files/v2"}},
 	"openapi/convert":    {arrows: nil, libraries: []string{"github.com/getkin/kin-openapi"}},

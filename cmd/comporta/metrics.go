@@ -71,7 +71,7 @@ func (s *server) startMetrics(ctx context.Context) error {
 	if s.metrics == nil {
 		return nil
 	}
-	listener, err := listenTCP(ctx, s.cfg.MetricsListen)
+	listener, err := listenTCP(ctx, s.cfg.MetricsListen, unreadTimeout)
 	if err != nil {
 		return fmt.Errorf("cannot listen on %s: %w; choose another --metrics-listen", s.cfg.MetricsListen, err)
 	}

@@ -29,6 +29,9 @@ const (
 	headerTimeout  = 10 * time.Second
 	idleTimeout    = 2 * time.Minute
 	maxHeaderBytes = 64 << 10
+	// unreadTimeout ends the connection of a client who takes nothing of an answer for so long. It is long enough for a pipeline that
+	// works on what it has read before it reads on.
+	unreadTimeout = 5 * time.Minute
 	// closeTimeout bounds each step of a shutdown after the requests have had their time.
 	closeTimeout = 5 * time.Second
 	// claimTimeout is how long a service waits on its start for another one on the same state to end.
@@ -109,7 +112,7 @@ func (s *server) listen(ctx context.Context) (net.Listener, error) {
 		}
 		scheme = "https"
 	}
-	listener, err := listenTCP(ctx, s.cfg.Listen)
+	listener, err := listenTCP(ctx, s.cfg.Listen, unreadTimeout)
 	if err != nil {
 		return nil, fmt.Errorf("cannot listen on %s: %w; choose another --listen, or stop what holds it", s.cfg.Listen, err)
 	}
@@ -121,8 +124,9 @@ func (s *server) listen(ctx context.Context) (net.Listener, error) {
 	return listener, nil
 }
 
-func listenTCP(ctx context.Context, address string) (net.Listener, error) {
-	return new(net.ListenConfig).Listen(ctx, "tcp", address)
+// listenTCP listens; unread is how long a client may leave unread what was sent to him.
+func listenTCP(ctx context.Context, address string, unread time.Duration) (net.Listener, error) {
+	return (&net.ListenConfig{Control: unreadControl(unread)}).Listen(ctx, "tcp", address)
 }
 
 // reachable turns the address listened on into one that can be asked: every address of the machine becomes the machine's name.
