@@ -30,8 +30,8 @@ type benchDispatchCmd struct {
 // way is one way for a request to the backend.
 type way struct {
 	name string
-	// get asks for a path of the backend.
-	get func(ctx context.Context, path string) (*http.Response, error)
+	// request makes the request for a path of the backend. It is sent many times: making it is not what is measured.
+	request func(ctx context.Context, path string) (*http.Request, error)
 	// between are the processes between client and backend.
 	between []*exec.Cmd
 	// onlySmall: there is no large answer this way.
@@ -50,7 +50,7 @@ func (c *benchDispatchCmd) Run(ctx context.Context, p *process) error {
 	}
 	ways, err := c.ways(ctx, r)
 	if err == nil {
-		err = c.compare(ctx, p, ways)
+		err = c.compare(ctx, p, r, ways)
 	}
 	return errors.Join(err, r.close())
 }
@@ -87,14 +87,14 @@ func (c *benchDispatchCmd) ways(ctx context.Context, r *rig) ([]*way, error) {
 	// All ways have the same client, with a connection for every worker.
 	r.client.http.Timeout = 0
 	r.client.http.Transport.(*http.Transport).MaxIdleConnsPerHost = c.Workers
-	return []*way{{name: "straight to the backend", get: r.plainly(backend)},
-		{name: "plain reverse proxy", get: r.plainly(proxy), between: r.list[started-2 : started-1]},
-		{name: "two of them in a row", get: r.plainly(second), between: r.list[started-2 : started]},
-		{name: "dispatch", get: r.dispatch(cluster, func(path string) string {
+	return []*way{{name: "straight to the backend", request: plainly(backend)},
+		{name: "plain reverse proxy", request: plainly(proxy), between: r.list[started-2 : started-1]},
+		{name: "two of them in a row", request: plainly(second), between: r.list[started-2 : started]},
+		{name: "dispatch", request: r.dispatch(cluster, func(path string) string {
 			return fmt.Sprintf(`{"datasourceId":%q,"http":{"method":"GET","path":%q}}`, source, path)
 		}), between: append(between[:1:1], r.list[started:]...)},
 		// As many processes take part as with a plain proxy: the member is proxy and backend in one.
-		{name: "dispatch to a file", get: r.dispatch(cluster, func(string) string {
+		{name: "dispatch to a file", request: r.dispatch(cluster, func(string) string {
 			return fmt.Sprintf(`{"datasourceId":%q,"query":{"text":""}}`, file)
 		}), between: append(between[:1:1], r.list[started:]...), onlySmall: true}}, nil
 }
@@ -121,25 +121,20 @@ func (r *rig) writeFile() error {
 }
 
 // dispatch asks through the gateway.
-func (r *rig) dispatch(cluster gateway.ID, body func(path string) string) func(context.Context, string) (*http.Response, error) {
-	return func(ctx context.Context, path string) (*http.Response, error) {
+func (r *rig) dispatch(cluster gateway.ID, body func(path string) string) func(context.Context, string) (*http.Request, error) {
+	return func(ctx context.Context, path string) (*http.Request, error) {
 		req, err := r.client.request(ctx, http.MethodPost, clusterPath(cluster)+"/dispatch", json.RawMessage(body(path)))
-		if err != nil {
-			return nil, err
+		if err == nil {
+			req.Header.Set("Accept", "text/csv")
 		}
-		req.Header.Set("Accept", "text/csv")
-		return r.client.send(req)
+		return req, err
 	}
 }
 
 // plainly asks an address without any gateway.
-func (r *rig) plainly(address string) func(context.Context, string) (*http.Response, error) {
-	return func(ctx context.Context, path string) (*http.Response, error) {
-		req, err := http.NewRequestWithContext(ctx, http.MethodGet, address+path, nil)
-		if err != nil {
-			return nil, err
-		}
-		return r.client.send(req)
+func plainly(address string) func(context.Context, string) (*http.Request, error) {
+	return func(ctx context.Context, path string) (*http.Request, error) {
+		return http.NewRequestWithContext(ctx, http.MethodGet, address+path, nil)
 	}
 }
 
@@ -174,14 +169,14 @@ func (r *rig) cast(ctx context.Context, n int) (gateway.ID, error) {
 }
 
 // compare measures the ways in turn and prints what it found.
-func (c *benchDispatchCmd) compare(ctx context.Context, p *process, ways []*way) error {
+func (c *benchDispatchCmd) compare(ctx context.Context, p *process, r *rig, ways []*way) error {
 	for range benchRounds {
 		for _, w := range ways {
 			if c.Only != "large" {
-				w.small.add(c.round(ctx, w, c.Workers, "/small", smallBody))
+				w.small.add(c.round(ctx, r, w, c.Workers, "/small", smallBody))
 			}
 			if c.Only != "small" && !w.onlySmall {
-				w.large.add(c.round(ctx, w, 1, "/large", largeBody))
+				w.large.add(c.round(ctx, r, w, 1, "/large", largeBody))
 			}
 		}
 	}
@@ -204,16 +199,26 @@ func (c *benchDispatchCmd) compare(ctx context.Context, p *process, ways []*way)
 }
 
 // round measures one way once.
-func (c *benchDispatchCmd) round(ctx context.Context, w *way, workers int, path string, size int64) figures {
+func (c *benchDispatchCmd) round(ctx context.Context, r *rig, w *way, workers int, path string, size int64) figures {
+	model, err := w.request(ctx, path)
+	if err != nil {
+		return figures{failed: 1, err: err}
+	}
 	l, before := load{Workers: workers}, cpuTime(w.between)
-	f := l.measure(ctx, c.duration()/benchRounds, func(ctx context.Context, _ int) error { return w.fetch(ctx, path, size) })
+	f := l.measure(ctx, c.duration()/benchRounds, func(ctx context.Context, _ int) error { return r.fetch(ctx, model, size) })
 	f.cpu = cpuTime(w.between) - before
 	return f
 }
 
-// fetch takes a whole answer in and checks its size.
-func (w *way) fetch(ctx context.Context, path string, size int64) error {
-	resp, err := w.get(ctx, path)
+// fetch sends a request like the model, takes the whole answer in and checks its size.
+func (r *rig) fetch(ctx context.Context, model *http.Request, size int64) (err error) {
+	req := model.WithContext(ctx)
+	if model.GetBody != nil {
+		if req.Body, err = model.GetBody(); err != nil {
+			return err
+		}
+	}
+	resp, err := r.client.send(req)
 	if err != nil {
 		return err
 	}
