@@ -16,13 +16,14 @@ func mayCreateType(caller *gateway.Caller, state *gateway.ClusterState, t gatewa
 	return gateway.Errorf(gateway.CodeForbidden, "Your role on this cluster does not include data sources of type %s.", t).About(state.Cluster.ID)
 }
 
-// credential picks and checks the entry to keep: the first in plan order. Every entry must be one that members can open and log in with.
+// credential picks and checks the entry to keep: the first in plan order. Every entry must be one that members can open and log in with. The
+// cluster's own id was its first member's; scripts that go by that go on when this member is gone, and mean every member then.
 func (s *DataSources) credential(state *gateway.ClusterState, d gateway.DataSource, entries map[gateway.ID]CredentialInput) (CredentialInput, error) {
 	if len(entries) == 0 {
 		return CredentialInput{}, gateway.Errorf(gateway.CodeCredentialFormat, "credentialDetails is missing.")
 	}
 	for id, entry := range entries {
-		if id != "" && !slices.ContainsFunc(state.Members, func(m gateway.Member) bool { return m.ID == id }) {
+		if id != "" && id != state.Cluster.ID && !slices.ContainsFunc(state.Members, func(m gateway.Member) bool { return m.ID == id }) {
 			return entry, gateway.Errorf(gateway.CodeCredentialFormat, "credentialDetails names %s, which is not a member of the cluster.", id).About(id)
 		}
 		if err := d.Type.CheckLogin(entry.Type); err != nil {
@@ -38,6 +39,9 @@ func (s *DataSources) credential(state *gateway.ClusterState, d gateway.DataSour
 		if entry, ok := entries[m.ID]; ok {
 			return entry, nil
 		}
+	}
+	if entry, ok := entries[state.Cluster.ID]; ok {
+		return entry, nil
 	}
 	return entries[""], nil
 }

@@ -182,7 +182,7 @@ func (cmd *credentialsCmd) Run(ctx context.Context, p *process, root *cli) error
 	if err != nil {
 		return err
 	}
-	err = c.call(ctx, http.MethodPatch, cmd.path(cluster)+"/credentials", map[string]any{"credentialDetails": map[string]any{cluster.String(): sealed}}, nil)
+	err = c.call(ctx, http.MethodPatch, cmd.path(cluster)+"/credentials", map[string]any{"credentialDetails": sealed}, nil)
 	if err == nil {
 		p.printf("the credentials were replaced; comporta admin datasource status tries them\n")
 	}

@@ -78,7 +78,7 @@ type newSource struct {
 	Encryption string
 }
 
-// sealed encrypts the credentials for a cluster and returns them as the surface wants them.
+// sealed encrypts the credentials for a cluster and returns them as the surface wants them: one entry for all members, whoever they are.
 func (c *apiClient) sealed(ctx context.Context, cluster gateway.ID, s *newSource) (map[string]any, error) {
 	key, err := c.publicKey(ctx, cluster)
 	if err != nil {
@@ -110,7 +110,7 @@ func (c *apiClient) addDataSource(ctx context.Context, cluster gateway.ID, s *ne
 		ID gateway.ID `json:"id"`
 	}
 	err = c.call(ctx, http.MethodPost, clusterPath(cluster)+"/datasources", map[string]any{"datasourceName": s.Name, "datasourceType": s.Type,
-		"connectionDetails": string(details), "credentialDetails": map[string]any{cluster.String(): sealed}}, &made)
+		"connectionDetails": string(details), "credentialDetails": sealed}, &made)
 	return made.ID, err
 }
 
