@@ -2,6 +2,7 @@ package powerbi
 
 import (
 	"net/http"
+	"slices"
 
 	"github.com/labstack/echo/v4"
 
@@ -16,7 +17,38 @@ type PermissionRequest struct {
 	Role *Role `json:"role" required:"true" validate:"required" swaggertype:"string" enums:"Admin,ConnectionCreator,ConnectionCreatorWithReshare"`
 	// AllowedDataSourceTypes are words or numbers; null means all, and must be null for an Admin.
 	AllowedDataSourceTypes []SourceType `json:"allowedDataSourceTypes" swaggertype:"array,string"`
-	TenantID               string       `json:"tenantId"`
+	// AllowedDataSources is its older name; where both are given they must agree.
+	AllowedDataSources []SourceType `json:"allowedDataSources" swaggertype:"array,string"`
+	TenantID           string       `json:"tenantId"`
+}
+
+// types are what the role is limited to; nil is nothing. What is read shows both names, so both come back.
+func (r *PermissionRequest) types() ([]gateway.DataSourceType, error) {
+	newer, older := plainTypes(r.AllowedDataSourceTypes), plainTypes(r.AllowedDataSources)
+	if newer == nil {
+		return older, nil
+	}
+	if older == nil {
+		return newer, nil
+	}
+	for _, t := range slices.Concat(newer, older) {
+		if !slices.Contains(newer, t) || !slices.Contains(older, t) {
+			return nil, gateway.Errorf(gateway.CodeInvalid, "allowedDataSourceTypes and allowedDataSources, its older name, contradict each other; send one of them.")
+		}
+	}
+	return newer, nil
+}
+
+// plainTypes keeps apart no list, which is every type, and an empty one, which is none.
+func plainTypes(given []SourceType) []gateway.DataSourceType {
+	if given == nil {
+		return nil
+	}
+	types := make([]gateway.DataSourceType, len(given))
+	for i, t := range given {
+		types[i] = t.Value
+	}
+	return types
 }
 
 // ListPermissions lists the permissions of a cluster.
@@ -55,7 +87,7 @@ func (h *Handlers) ListPermissions(c echo.Context) error {
 //	@Router		/v2.0/myorg/gatewayClusters/{cluster}/permissions [post]
 func (h *Handlers) PutPermission(c echo.Context) error {
 	var r PermissionRequest
-	if err := rest.Decode(c, &r, "principalType", "principalDisplayName", "principalEmail", "clusterId", "allowedDataSources"); err != nil {
+	if err := rest.Decode(c, &r, "principalType", "principalDisplayName", "principalEmail", "clusterId"); err != nil {
 		return err
 	}
 	id, err := rest.ID(c, rest.ParamCluster)
@@ -63,11 +95,8 @@ func (h *Handlers) PutPermission(c echo.Context) error {
 		return err
 	}
 	p := gateway.Permission{ClusterID: id, PrincipalID: r.ID.Value, Role: r.Role.Value}
-	for _, t := range r.AllowedDataSourceTypes {
-		p.AllowedTypes = append(p.AllowedTypes, t.Value)
-	}
-	if r.AllowedDataSourceTypes != nil && p.AllowedTypes == nil {
-		p.AllowedTypes = []gateway.DataSourceType{}
+	if p.AllowedTypes, err = r.types(); err != nil {
+		return err
 	}
 	if err := h.Service.Clusters.PutPermission(c.Request().Context(), rest.Caller(c), p); err != nil {
 		return err
