@@ -34,12 +34,14 @@ type Access struct {
 	keysAsked  atomic.Int64 // unix seconds of the last reading of keys for an unknown kid
 	tokens     tokenCache
 	principals sync.Map // gateway.ID -> *gateway.Principal
+	// reading is held while a principal is read and kept.
+	reading chan struct{}
 	// hashing bounds how many Argon2id computations run at once: each takes memory.
 	hashing chan struct{}
 }
 
 func newAccess(c *core) *Access {
-	return &Access{core: c, hashing: make(chan struct{}, 2)}
+	return &Access{core: c, hashing: make(chan struct{}, 2), reading: make(chan struct{}, 1)}
 }
 
 // Token is an access token as the token endpoint hands it out.
@@ -207,8 +209,15 @@ func (a *Access) principal(ctx context.Context, id gateway.ID) (*gateway.Princip
 	return a.readPrincipal(ctx, id)
 }
 
-// readPrincipal reads a principal anew, after a change or for the first time.
+// readPrincipal reads a principal anew, after a change or for the first time. One is read at a time, so that an older reading never replaces a
+// newer one: whoever was disabled meanwhile would be let in for good.
 func (a *Access) readPrincipal(ctx context.Context, id gateway.ID) (*gateway.Principal, error) {
+	select {
+	case a.reading <- struct{}{}:
+		defer func() { <-a.reading }()
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
 	var p gateway.Principal
 	err := a.Store.View(ctx, func(r persistence.Reader) (err error) {
 		p, err = r.Principal(ctx, id)

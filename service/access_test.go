@@ -6,7 +6,9 @@ import (
 	"crypto/rsa"
 	"crypto/x509"
 	"encoding/base64"
+	"errors"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -478,5 +480,57 @@ func TestSecretsMatchAtTheCostTheyWereMadeAt(t *testing.T) {
 		if sameSecret(bad, "a secret") {
 			t.Errorf("%q matches", bad)
 		}
+	}
+}
+
+// heldStore lets one reading stand still after it has read.
+type heldStore struct {
+	persistence.Store
+	held, release chan struct{}
+	once          sync.Once
+}
+
+func (s *heldStore) View(ctx context.Context, fn func(persistence.Reader) error) error {
+	err := s.Store.View(ctx, fn)
+	s.once.Do(func() { close(s.held); <-s.release })
+	return err
+}
+
+// A reading that began before a principal was disabled and ends after it lets nobody in.
+func TestAnOlderReadingOfAPrincipalReplacesNoNewerOne(t *testing.T) {
+	w := newWorld(t)
+	ctx := context.Background()
+	id, secret := w.app(t, "robot")
+	token, err := w.Access.IssueToken(ctx, id.String(), secret)
+	if err != nil {
+		t.Fatal(err)
+	}
+	store := w.Access.Store
+	slow := &heldStore{Store: store, held: make(chan struct{}), release: make(chan struct{})}
+	w.Access.Store = slow
+	w.Access.principals.Delete(id)
+	late := make(chan error, 1)
+	go func() { _, err := w.Access.Authenticate(ctx, token.AccessToken); late <- err }()
+	<-slow.held
+	disabled, yes := make(chan error, 1), true
+	go func() {
+		_, err := w.Tenant.UpdatePrincipal(ctx, w.admin, id, PrincipalPatch{Disabled: &yes})
+		disabled <- err
+	}()
+	for now := (gateway.Principal{}); !now.Disabled; {
+		if err := store.View(ctx, func(r persistence.Reader) (err error) { now, err = r.Principal(ctx, id); return err }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for known := true; known && len(w.Access.reading) == 0; { // without the lock: until the change is known, so that the old reading comes after it
+		p, ok := w.Access.principals.Load(id)
+		known = !ok || !p.(*gateway.Principal).Disabled
+	}
+	close(slow.release)
+	if err := errors.Join(<-late, <-disabled); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.Access.Authenticate(ctx, token.AccessToken); !gateway.IsCode(err, gateway.CodeUnauthorized) {
+		t.Errorf("the token of a disabled principal: %v", err)
 	}
 }

@@ -10,8 +10,10 @@ import (
 
 // ChangeRecoveryKey seals the cluster's private key anew. Members that are joined go on working; a later join takes the new key.
 func (s *Clusters) ChangeRecoveryKey(ctx context.Context, caller *gateway.Caller, id gateway.ID, current, next string) error {
-	if err := recovery.ValidateKey([]byte(next)); err != nil {
-		return err
+	for _, key := range []string{current, next} {
+		if err := recovery.ValidateKey([]byte(key)); err != nil {
+			return err
+		}
 	}
 	var c gateway.Cluster
 	err := s.Store.View(ctx, func(r persistence.Reader) (err error) {
@@ -25,10 +27,13 @@ func (s *Clusters) ChangeRecoveryKey(ctx context.Context, caller *gateway.Caller
 	var sealErr error
 	err = s.guard.try(ctx, id, func() bool {
 		key, sealErr = recovery.Reseal([]byte(current), []byte(next), c.Key, s.Random, s.RecoveryCost)
-		return !gateway.IsCode(sealErr, gateway.CodeRecoveryKeyWrong)
+		return sealErr == nil
 	})
-	if err != nil || sealErr != nil {
-		return firstError(err, sealErr)
+	if sealErr != nil && !gateway.IsCode(sealErr, gateway.CodeRecoveryKeyWrong) {
+		return sealErr
+	}
+	if err != nil {
+		return err
 	}
 	return s.changed(ctx, id, func(tx persistence.Tx) error {
 		now, err := tx.Cluster(ctx, id)
@@ -44,13 +49,4 @@ func (s *Clusters) ChangeRecoveryKey(ctx context.Context, caller *gateway.Caller
 		}
 		return s.audit(ctx, tx, caller, change{action: "cluster.recoverykey", kind: "cluster", id: id, cluster: id})
 	})
-}
-
-func firstError(errs ...error) error {
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }
