@@ -66,6 +66,123 @@ func TestTopZeroIsAnEmptyList(t *testing.T) {
 	}
 }
 
+// v2Lists are all lists of the Power BI surface, filled by what newRoles and its members leave behind.
+var v2Lists = []string{"/gatewayClusters", "/me/gatewayClusters", "/principals", "/principals/{principal}/secrets", "/gatewayInstallers", "/gatewayRegions",
+	"/gatewayClusters/{cluster}/permissions", "/gatewayClusters/{cluster}/memberGateways", "/gatewayClusters/{cluster}/memberGateways/{member}/load",
+	"/gatewayClusters/{cluster}/datasources", "/gatewayClusters/{cluster}/datasources/{dataSource}/users", "/gatewayClusters/{cluster}/dispatchRecords"}
+
+// Whatever the list: a script that asks for a part of it gets that part, or is told that it cannot have it. It never gets the whole for the
+// part.
+func TestEveryListServesOrRefusesWhatNarrowsIt(t *testing.T) {
+	r := newRoles(newWorld(t))
+	r.token = r.tokens["tadmin"]
+	r.must(200, "POST", "/gatewayInstallers", map[string]any{"ids": []string{r.principals["admin"].String(), r.principals["crea"].String()}, "operation": "Add", "gatewayType": "Resource"}, nil)
+	r.estates(1)
+	r.must(201, "POST", r.live.fill("/principals/{principal}/secrets"), map[string]any{"label": "second"}, nil)
+	var whole, part struct{ Value []json.RawMessage }
+	longer := 0
+	for _, path := range v2Lists {
+		path = r.live.fill(path)
+		whole.Value = nil
+		r.must(200, "GET", path, nil, &whole)
+		for skip := range min(3, len(whole.Value)) {
+			part.Value = nil
+			r.must(200, "GET", fmt.Sprintf("%s?$skip=%d&$top=1", path, skip), nil, &part)
+			if len(part.Value) != 1 || !strings.HasSuffix(path, "/load") && identity(part.Value[0]) != identity(whole.Value[skip]) {
+				t.Errorf("%s: place %d is %s, in the whole list %s", path, skip, part.Value, whole.Value[skip])
+			}
+		}
+		if len(whole.Value) > 1 {
+			longer++
+		}
+		for _, query := range []string{"?$top=0", "?$skip=999"} {
+			if text := r.must(200, "GET", path+query, nil, nil); !strings.Contains(text, `"value":[]`) {
+				t.Errorf("%s%s: %.300s", path, query, text)
+			}
+		}
+		for _, query := range []string{"$top=-1", "$top=x", "$skip=-1", "$skip=1.5", "$ORDERBY=name", "$search=x", "$apply=x", "$skiptoken=x", "$filter=name%20eq%20'x'"} {
+			r.fails(400, "InvalidInput", "GET", path+"?"+query, nil)
+		}
+	}
+	if longer < 7 {
+		t.Errorf("only %d lists have more than one entry: the test sees too little", longer)
+	}
+}
+
+// identity is the id of a list's entry, which stays while load and times move.
+func identity(entry json.RawMessage) string {
+	var e struct{ ID, Identifier, RegionKey string }
+	_ = json.Unmarshal(entry, &e)
+	return e.ID + e.Identifier + e.RegionKey
+}
+
+// The lists that come whole refuse what would narrow them; scripts that leave out none of it go on.
+func TestListsWithoutPagesRefuseWhatNarrowsThem(t *testing.T) {
+	r := newRoles(newWorld(t))
+	one := "//v1.0/myorg/gateways/" + r.cluster
+	for _, path := range []string{"//v1.0/myorg/gateways", one + "/datasources", one + "/datasources/" + r.live.source.String() + "/users", "//unifiedgateway/gatewayclusters"} {
+		r.token = r.tokens["admin"]
+		r.must(200, "GET", path+"?$skip=0&$expand=users&api-version=1", nil, nil)
+		for _, query := range []string{"$top=5", "$skip=1", "$filter=x", "$orderby=name"} {
+			r.fails(400, "InvalidInput", "GET", path+"?"+query, nil)
+		}
+	}
+}
+
+// The audit log has pages of its own: $top says how long they are, and they lead to the end all the same.
+func TestPagesOfTheAuditLogAreAsLongAsAskedFor(t *testing.T) {
+	w := newWorld(t)
+	w.audited(5)
+	seen, pages, next := 0, 0, "/v2.0/myorg/auditEvents?action=test&$top=2"
+	for next != "" {
+		var page struct {
+			Value           []any
+			ContinuationURI string
+		}
+		w.must(200, "GET", "/"+next, nil, &page)
+		seen, pages, next = seen+len(page.Value), pages+1, strings.TrimPrefix(page.ContinuationURI, w.url)
+	}
+	if seen != 5 || pages != 3 {
+		t.Errorf("%d entries on %d pages", seen, pages)
+	}
+	if text := w.must(200, "GET", "/auditEvents?$top=0", nil, nil); !strings.Contains(text, `"value":[]`) || strings.Contains(text, "continuation") {
+		t.Errorf("$top=0: %s", text)
+	}
+	for _, query := range []string{"$skip=2", "$top=-1", "$filter=x", "$orderby=at"} {
+		w.fails(400, "InvalidInput", "GET", "/auditEvents?"+query, nil)
+	}
+	export := w.sendRequest("GET", w.url+"/v2.0/myorg/auditEvents?$top=2", nil, http.Header{"Accept": {"application/x-ndjson"}})
+	if export.StatusCode != 400 {
+		t.Errorf("an export of two: %d", export.StatusCode)
+	}
+}
+
+// Records are read up to those asked for, so how many are left out has a bound.
+func TestDispatchRecordsAreLeftOutUpToABound(t *testing.T) {
+	w := newWorld(t)
+	w.joined()
+	ctx, path := context.Background(), "/gatewayClusters/"+w.cluster+"/dispatchRecords"
+	err := w.store.InTx(ctx, func(tx persistence.Tx) error {
+		records := make([]gateway.DispatchRecord, 1005)
+		for i := range records {
+			records[i] = gateway.DispatchRecord{ID: newID(), At: time.Now().Add(time.Duration(i) * time.Second), ClusterID: gateway.ID(w.cluster), Rows: int64(i), Outcome: "ok"}
+		}
+		return tx.AppendDispatchRecords(ctx, records)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for query, want := range map[string][2]int{"": {1000, 1004}, "?$top=5000&$skip=3": {1000, 1001}, "?$top=2&$skip=1003": {2, 1}, "?$top=2&$skip=1004": {1, 0}, "?$top=1": {1, 1004}, "?$skip=10000": {0, 0}} {
+		var page struct{ Value []struct{ Rows int } }
+		w.must(200, "GET", path+query, nil, &page)
+		if len(page.Value) != want[0] || want[0] > 0 && page.Value[0].Rows != want[1] {
+			t.Errorf("%s: %d records", query, len(page.Value))
+		}
+	}
+	w.fails(400, "InvalidInput", "GET", path+"?$skip=10001", nil)
+	w.fails(400, "InvalidInput", "GET", path+"?$filter=x", nil)
+}
+
 // audited writes so many audit entries of the action "test".
 func (w *world) audited(n int) {
 	w.t.Helper()

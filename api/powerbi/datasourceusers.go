@@ -17,10 +17,16 @@ import (
 //	@Security	oauth2
 //	@Param		cluster		path		string	true	"cluster id"		Format(uuid)
 //	@Param		dataSource	path		string	true	"data source id"	Format(uuid)
+//	@Param		$top		query		int		false	"at most so many"
+//	@Param		$skip		query		int		false	"leave out so many"
 //	@Success	200			{object}	List[DataSourceUser]
-//	@Failure	401,404		{object}	ErrorResponse
+//	@Failure	400,401,404	{object}	ErrorResponse
 //	@Router		/v2.0/myorg/gatewayClusters/{cluster}/datasources/{dataSource}/users [get]
 func (h *Handlers) ListDataSourceUsers(c echo.Context) error {
+	page, err := pageOf(c)
+	if err != nil {
+		return err
+	}
 	clusterID, id, err := sourceIDs(c)
 	if err != nil {
 		return err
@@ -29,7 +35,7 @@ func (h *Handlers) ListDataSourceUsers(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	return list(c, h, "gatewayClusters/datasources/users", dataSource(&view).Users)
+	return list(c, h, "gatewayClusters/datasources/users", cut(dataSource(&view).Users, page))
 }
 
 // DataSourceUserRequest names a principal by identifier (object id) or e-mail address. None takes his role away; a role that is not given

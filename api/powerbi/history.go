@@ -18,6 +18,8 @@ import (
 const (
 	auditPage   = 1000
 	recordsPage = 1000
+	// recordsSkip is how many records $skip may leave out: they are read all the same.
+	recordsSkip = 10_000
 )
 
 // AuditEvent is one change: who, what, from where, before and after without secrets.
@@ -68,17 +70,31 @@ func raw(text string) json.RawMessage {
 //	@Param			action				query		string	false	"only this action"
 //	@Param			since				query		string	false	"RFC 3339, included"
 //	@Param			until				query		string	false	"RFC 3339, excluded"
+//	@Param			$top				query		int		false	"at most so many a page; 1000 is the most, and the export takes none"
 //	@Param			continuationToken	query		string	false	"from the page before"
 //	@Success		200					{object}	AuditList
 //	@Failure		400,401,403			{object}	ErrorResponse
 //	@Router			/v2.0/myorg/auditEvents [get]
 func (h *Handlers) ListAudit(c echo.Context) error {
+	if strings.Contains(c.Request().Header.Get("Accept"), "ndjson") {
+		return h.exportAudit(c)
+	}
+	if err := serves(c, "$top"); err != nil {
+		return err
+	}
 	f, err := auditFilter(c)
 	if err != nil {
 		return err
 	}
-	if strings.Contains(c.Request().Header.Get("Accept"), "ndjson") {
-		return h.exportAudit(c, f)
+	top, given, err := topOf(c)
+	if err != nil {
+		return err
+	}
+	if given && top == 0 {
+		return list[AuditEvent](c, h, "auditEvents", nil)
+	}
+	if given {
+		f.Limit = min(top, auditPage)
 	}
 	entries, err := h.Service.History.Audit(c.Request().Context(), f)
 	if err != nil {
@@ -99,7 +115,14 @@ func (h *Handlers) ListAudit(c echo.Context) error {
 }
 
 // exportAudit streams everything that matches, page by page.
-func (h *Handlers) exportAudit(c echo.Context, f service.AuditFilter) error {
+func (h *Handlers) exportAudit(c echo.Context) error {
+	if err := serves(c); err != nil {
+		return err
+	}
+	f, err := auditFilter(c)
+	if err != nil {
+		return err
+	}
 	w := c.Response()
 	w.Header().Set("Content-Type", string(gateway.FormatNDJSON))
 	for first := true; ; first = false {
@@ -184,6 +207,7 @@ type DispatchRecord struct {
 //	@Param		datasourceId	query		string	false	"only to this data source"
 //	@Param		since			query		string	false	"RFC 3339"
 //	@Param		$top			query		int		false	"at most so many; 1000 is the most"
+//	@Param		$skip			query		int		false	"leave out so many; 10000 is the most"
 //	@Success	200				{object}	List[DispatchRecord]
 //	@Failure	400,401,403,404	{object}	ErrorResponse
 //	@Router		/v2.0/myorg/gatewayClusters/{cluster}/dispatchRecords [get]
@@ -202,23 +226,34 @@ func (h *Handlers) ListRecords(c echo.Context) error {
 	if f.Since, err = timeOf(c, "since"); err != nil {
 		return err
 	}
-	top, given, err := topOf(c)
+	page, err := recordsPageOf(c)
 	if err != nil {
 		return err
 	}
-	if given && top == 0 {
+	if page.Skip > recordsSkip { // $top=0: nothing is to be read
 		return list[DispatchRecord](c, h, "gatewayClusters/dispatchRecords", nil)
 	}
-	if f.Limit = top; top == 0 || top > recordsPage {
-		f.Limit = recordsPage
-	}
+	f.Limit = page.Skip + page.Limit
 	stored, err := h.Service.History.DispatchRecords(c.Request().Context(), f)
 	if err != nil {
 		return err
 	}
+	stored = cut(stored, page)
 	records := make([]DispatchRecord, len(stored))
 	for i, r := range stored {
 		records[i] = DispatchRecord{r.ID, r.At, r.RequestID, r.CallerID, r.MemberID, r.DataSourceID, float64(r.Duration.Microseconds()) / 1000, r.Rows, r.Bytes, r.Attempts, r.Outcome}
 	}
 	return list(c, h, "gatewayClusters/dispatchRecords", records)
+}
+
+// recordsPageOf is pageOf within the bounds of the records.
+func recordsPageOf(c echo.Context) (service.Page, error) {
+	page, err := pageOf(c)
+	if page.Limit == 0 || page.Limit > recordsPage {
+		page.Limit = recordsPage
+	}
+	if skip, _ := countOf(c, "$skip"); err == nil && skip > recordsSkip {
+		err = gateway.Errorf(gateway.CodeInvalid, "$skip must be at most %d here. Narrow the records with since, memberGatewayId or datasourceId.", recordsSkip)
+	}
+	return page, err
 }

@@ -30,10 +30,16 @@ type AddMemberRequest struct {
 //	@Produce		json
 //	@Security		oauth2
 //	@Param			cluster	path		string	true	"cluster id"	Format(uuid)
+//	@Param			$top	query		int		false	"at most so many"
+//	@Param			$skip	query		int		false	"leave out so many"
 //	@Success		200		{object}	List[Member]
-//	@Failure		401,404	{object}	ErrorResponse
+//	@Failure		400,401,404	{object}	ErrorResponse
 //	@Router			/v2.0/myorg/gatewayClusters/{cluster}/memberGateways [get]
 func (h *Handlers) ListMembers(c echo.Context) error {
+	page, err := pageOf(c)
+	if err != nil {
+		return err
+	}
 	id, err := rest.ID(c, rest.ParamCluster)
 	if err != nil {
 		return err
@@ -42,7 +48,7 @@ func (h *Handlers) ListMembers(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	return list(c, h, "gatewayClusters/memberGateways", h.cluster(&view).MemberGateways)
+	return list(c, h, "gatewayClusters/memberGateways", cut(h.cluster(&view).MemberGateways, page))
 }
 
 // AddMember makes one more member.
@@ -266,10 +272,16 @@ type LoadSample struct {
 //	@Param		cluster	path		string	true	"cluster id"	Format(uuid)
 //	@Param		member	path		string	true	"member id"		Format(uuid)
 //	@Param		since	query		string	false	"RFC 3339; an hour ago when left out"
+//	@Param		$top	query		int		false	"at most so many"
+//	@Param		$skip	query		int		false	"leave out so many"
 //	@Success	200		{object}	List[LoadSample]
 //	@Failure	400,401,404	{object}	ErrorResponse
 //	@Router		/v2.0/myorg/gatewayClusters/{cluster}/memberGateways/{member}/load [get]
 func (h *Handlers) ListLoad(c echo.Context) error {
+	page, err := pageOf(c)
+	if err != nil {
+		return err
+	}
 	clusterID, id, err := memberIDs(c)
 	if err != nil {
 		return err
@@ -292,7 +304,7 @@ func (h *Handlers) ListLoad(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	return list(c, h, "gatewayClusters/memberGateways/load", samples)
+	return list(c, h, "gatewayClusters/memberGateways/load", cut(samples, page))
 }
 
 // timeOf reads a query parameter as RFC 3339; zero when it is not there.

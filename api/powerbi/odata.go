@@ -3,6 +3,7 @@ package powerbi
 import (
 	"math"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -59,15 +60,27 @@ func query(c echo.Context, name string) string {
 	return ""
 }
 
-// unserved are options that would change what a list holds. Passed over, a script would take the first of all for the one that it asked for.
-var unserved = []string{"$filter", "$orderby", "$search", "$apply"}
+// narrowing are the options that change which entries a list holds, and in which order. Passed over, a script would take the first of all for
+// the one that it asked for.
+var narrowing = []string{"$filter", "$orderby", "$search", "$apply", "$skiptoken", "$deltatoken", "$top", "$skip"}
 
-// pageOf reads $top and $skip. $top=0 asks for nothing, which to the use cases is the page after the end: their limit 0 is none.
-func pageOf(c echo.Context) (service.Page, error) {
-	for _, name := range unserved {
-		if query(c, name) != "" {
-			return service.Page{}, gateway.Errorf(gateway.CodeInvalid, "%s is not served here: this list takes $top, $skip and what its description names. Filter what it answers.", name)
+// serves refuses the narrowing options that a list does not serve. To leave out none is what every list does.
+func serves(c echo.Context, served ...string) error {
+	for _, name := range narrowing {
+		text := query(c, name)
+		if text != "" && !slices.Contains(served, name) && !(name == "$skip" && text == "0") {
+			return gateway.Errorf(gateway.CodeInvalid, "%s is not served here: this list takes %s. Filter what it answers.", name,
+				strings.Join(append(served, "what else its description names"), ", "))
 		}
+	}
+	return nil
+}
+
+// pageOf reads $top and $skip; served are the other narrowing options that the list takes. $top=0 asks for nothing, which to the use cases is
+// the page after the end: their limit 0 is none.
+func pageOf(c echo.Context, served ...string) (service.Page, error) {
+	if err := serves(c, append(served, "$top", "$skip")...); err != nil {
+		return service.Page{}, err
 	}
 	top, given, err := topOf(c)
 	if err != nil {
@@ -78,6 +91,15 @@ func pageOf(c echo.Context) (service.Page, error) {
 		return service.Page{Limit: 1, Skip: math.MaxInt32}, err
 	}
 	return service.Page{Limit: top, Skip: skip}, err
+}
+
+// cut is the page of a list that is whole in memory.
+func cut[T any](values []T, page service.Page) []T {
+	values = values[min(page.Skip, len(values)):]
+	if page.Limit > 0 {
+		values = values[:min(page.Limit, len(values))]
+	}
+	return values
 }
 
 // topOf reads $top and says whether it was given at all.

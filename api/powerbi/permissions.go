@@ -58,10 +58,16 @@ func plainTypes(given []SourceType) []gateway.DataSourceType {
 //	@Produce	json
 //	@Security	oauth2
 //	@Param		cluster	path		string	true	"cluster id"	Format(uuid)
+//	@Param		$top	query		int		false	"at most so many"
+//	@Param		$skip	query		int		false	"leave out so many"
 //	@Success	200		{object}	List[Permission]
-//	@Failure	401,403,404	{object}	ErrorResponse
+//	@Failure	400,401,403,404	{object}	ErrorResponse
 //	@Router		/v2.0/myorg/gatewayClusters/{cluster}/permissions [get]
 func (h *Handlers) ListPermissions(c echo.Context) error {
+	page, err := pageOf(c)
+	if err != nil {
+		return err
+	}
 	id, err := rest.ID(c, rest.ParamCluster)
 	if err != nil {
 		return err
@@ -70,7 +76,7 @@ func (h *Handlers) ListPermissions(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	return list(c, h, "gatewayClusters/permissions", h.cluster(&view).Permissions)
+	return list(c, h, "gatewayClusters/permissions", cut(h.cluster(&view).Permissions, page))
 }
 
 // PutPermission gives a role.

@@ -209,10 +209,16 @@ func secret(s gateway.Secret) Secret {
 //	@Produce	json
 //	@Security	oauth2
 //	@Param		principal	path		string	true	"object id"	Format(uuid)
+//	@Param		$top		query		int		false	"at most so many"
+//	@Param		$skip		query		int		false	"leave out so many"
 //	@Success	200			{object}	List[Secret]
-//	@Failure	401,403,404	{object}	ErrorResponse
+//	@Failure	400,401,403,404	{object}	ErrorResponse
 //	@Router		/v2.0/myorg/principals/{principal}/secrets [get]
 func (h *Handlers) ListSecrets(c echo.Context) error {
+	page, err := pageOf(c)
+	if err != nil {
+		return err
+	}
 	id, err := rest.ID(c, "principal")
 	if err != nil {
 		return err
@@ -225,7 +231,7 @@ func (h *Handlers) ListSecrets(c echo.Context) error {
 	for i, s := range stored {
 		secrets[i] = secret(s)
 	}
-	return list(c, h, "principals/secrets", secrets)
+	return list(c, h, "principals/secrets", cut(secrets, page))
 }
 
 // AddSecretRequest makes one more secret.

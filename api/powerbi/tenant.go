@@ -91,10 +91,16 @@ type Installer struct {
 //	@Produce	json
 //	@Security	oauth2
 //	@Param		$filter	query		string	false	"type eq 'Resource'"
+//	@Param		$top	query		int		false	"at most so many"
+//	@Param		$skip	query		int		false	"leave out so many"
 //	@Success	200		{object}	List[Installer]
 //	@Failure	400,401,403	{object}	ErrorResponse
 //	@Router		/v2.0/myorg/gatewayInstallers [get]
 func (h *Handlers) ListInstallers(c echo.Context) error {
+	page, err := pageOf(c, "$filter")
+	if err != nil {
+		return err
+	}
 	kind, err := typeFilter(c)
 	if err != nil {
 		return err
@@ -107,7 +113,7 @@ func (h *Handlers) ListInstallers(c echo.Context) error {
 	for i, s := range stored {
 		installers[i] = Installer{s.PrincipalID, string(s.Type)}
 	}
-	return list(c, h, "gatewayInstallers", installers)
+	return list(c, h, "gatewayInstallers", cut(installers, page))
 }
 
 // InstallersRequest adds or removes installers.
@@ -161,13 +167,19 @@ type RegionEntry struct {
 //	@Tags		tenant
 //	@Produce	json
 //	@Security	oauth2
-//	@Success	200	{object}	List[RegionEntry]
-//	@Failure	401	{object}	ErrorResponse
+//	@Param		$top	query		int	false	"at most so many"
+//	@Param		$skip	query		int	false	"leave out so many"
+//	@Success	200		{object}	List[RegionEntry]
+//	@Failure	400,401	{object}	ErrorResponse
 //	@Router		/v2.0/myorg/gatewayRegions [get]
 func (h *Handlers) ListRegions(c echo.Context) error {
+	page, err := pageOf(c)
+	if err != nil {
+		return err
+	}
 	var regions []RegionEntry
 	for _, r := range h.Service.Tenant.Regions {
 		regions = append(regions, RegionEntry{r.Key, r.Name, h.PublicURL, r.Home})
 	}
-	return list(c, h, "gatewayRegions", regions)
+	return list(c, h, "gatewayRegions", cut(regions, page))
 }

@@ -18,9 +18,12 @@ import (
 //	@Produce		json
 //	@Security		oauth2
 //	@Success		200	{array}		UnifiedCluster
-//	@Failure		401	{object}	ErrorResponse
+//	@Failure		400,401	{object}	ErrorResponse
 //	@Router			/unifiedgateway/gatewayclusters [get]
 func (h *Handlers) ListUnifiedClusters(c echo.Context) error {
+	if err := serves(c); err != nil {
+		return err
+	}
 	views, err := h.Service.Clusters.List(c.Request().Context(), rest.Caller(c), service.Individual, service.ClusterFilter{})
 	if err != nil {
 		return err

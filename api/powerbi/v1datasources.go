@@ -49,9 +49,12 @@ func v1DataSource(v *service.DataSourceView) V1DataSource {
 //	@Security	oauth2
 //	@Param		cluster	path		string	true	"cluster id"	Format(uuid)
 //	@Success	200		{object}	List[V1DataSource]
-//	@Failure	401,404	{object}	ErrorResponse
+//	@Failure	400,401,404	{object}	ErrorResponse
 //	@Router		/v1.0/myorg/gateways/{cluster}/datasources [get]
 func (h *Handlers) ListV1DataSources(c echo.Context) error {
+	if err := serves(c); err != nil {
+		return err
+	}
 	id, err := rest.ID(c, rest.ParamCluster)
 	if err != nil {
 		return err

@@ -52,9 +52,12 @@ func v1List[T any](c echo.Context, h *Handlers, name string, values []T) error {
 //	@Produce	json
 //	@Security	oauth2
 //	@Success	200	{object}	List[V1Gateway]
-//	@Failure	401	{object}	ErrorResponse
+//	@Failure	400,401	{object}	ErrorResponse
 //	@Router		/v1.0/myorg/gateways [get]
 func (h *Handlers) ListV1Gateways(c echo.Context) error {
+	if err := serves(c); err != nil {
+		return err
+	}
 	views, err := h.Service.Clusters.List(c.Request().Context(), rest.Caller(c), service.Individual, service.ClusterFilter{})
 	if err != nil {
 		return err

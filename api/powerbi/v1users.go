@@ -19,9 +19,12 @@ import (
 //	@Param		cluster		path		string	true	"cluster id"		Format(uuid)
 //	@Param		dataSource	path		string	true	"data source id"	Format(uuid)
 //	@Success	200			{object}	List[DataSourceUser]
-//	@Failure	401,404		{object}	ErrorResponse
+//	@Failure	400,401,404	{object}	ErrorResponse
 //	@Router		/v1.0/myorg/gateways/{cluster}/datasources/{dataSource}/users [get]
 func (h *Handlers) ListV1Users(c echo.Context) error {
+	if err := serves(c); err != nil {
+		return err
+	}
 	clusterID, id, err := sourceIDs(c)
 	if err != nil {
 		return err
