@@ -127,9 +127,27 @@ func (a *Access) Authenticate(ctx context.Context, bearer string) (gateway.Calle
 	}
 	// One that was made again under the id of a deleted one is another principal. Tokens count whole seconds.
 	if err != nil || p.Disabled || !known.foreign && known.issued.Before(p.CreatedAt.Truncate(time.Second)) {
-		return gateway.Caller{}, gateway.Errorf(gateway.CodeUnauthorized, "The principal of this token is disabled or was deleted.")
+		return gateway.Caller{}, errNoPrincipal()
 	}
 	return gateway.Caller{ID: p.ID, TenantID: a.TenantID(), Name: p.Name, TenantAdmin: p.TenantAdmin}, nil
+}
+
+// again looks once more at who was authenticated a while ago.
+func (a *Access) again(ctx context.Context, caller *gateway.Caller) (*gateway.Caller, error) {
+	p, err := a.principal(ctx, caller.ID)
+	if err != nil && !gateway.IsCode(err, gateway.CodeNotFound) {
+		return nil, err
+	}
+	if err != nil || p.Disabled {
+		return nil, errNoPrincipal()
+	}
+	now := *caller
+	now.TenantAdmin = p.TenantAdmin
+	return &now, nil
+}
+
+func errNoPrincipal() *gateway.Error {
+	return gateway.Errorf(gateway.CodeUnauthorized, "The principal of this token is disabled or was deleted.")
 }
 
 // verify checks signature, algorithm, issuer, audience and time.

@@ -12,6 +12,7 @@ import (
 // running is one request while its member is being found.
 type running struct {
 	*Dispatcher
+	caller   *gateway.Caller
 	ctx      context.Context
 	cancel   context.CancelFunc
 	state    *gateway.ClusterState
@@ -92,6 +93,10 @@ func (r *running) follow() (again bool) {
 			plan.route.Refused(i, routing.Disabled)
 			continue
 		}
+		if r.left() <= 0 {
+			r.err, r.full = errOutOfTime(), false
+			return false
+		}
 		r.record.Attempts++
 		r.record.MemberID = m.ID
 		answer, err := r.attempt(m.ID)
@@ -147,6 +152,9 @@ func (r *running) refusedInLine() error {
 	if e := ended(r.ctx.Err(), false); e != nil {
 		return e
 	}
+	if r.left() <= 0 {
+		return errOutOfTime()
+	}
 	plan := r.plan(r.state)
 	defer plan.free()
 	return plan.noPlace(r.state.Cluster.ID)
@@ -155,7 +163,7 @@ func (r *running) refusedInLine() error {
 // attempt sends the task to one member and waits until its answer is certain to have begun: a small answer is taken in whole, of a
 // large one the first bytes. Until then a reading request can still go to another member.
 func (r *running) attempt(member gateway.ID) (*gateway.Answer, error) {
-	r.task.TimeoutMillis = r.left().Milliseconds()
+	r.task.TimeoutMillis = max(1, r.left().Milliseconds())
 	answer, err := r.Tunnels.Send(r.ctx, member, r.task, func() bool { return r.handOver(member) })
 	if err != nil {
 		return nil, err
@@ -167,11 +175,11 @@ func (r *running) attempt(member gateway.ID) (*gateway.Answer, error) {
 	return answer, nil
 }
 
-// left is what the request still has of its time: line and lost attempts have had the rest. A member that let it run for longer would be
-// cancelled before it could say that the time is up.
+// left is what the request still has of its time, 0 or less when that is over: line and lost attempts have had the rest. A member that let it
+// run for longer would be cancelled before it could say that the time is up.
 func (r *running) left() time.Duration {
 	gone := r.Now().Sub(r.record.At).Truncate(time.Millisecond)
-	return max(time.Millisecond, min(r.own, r.own-gone))
+	return min(r.own, r.own-gone)
 }
 
 // unsecured is an attempt whose answer ended in an error before any of it reached the caller. What the member said of it itself counts as
@@ -236,9 +244,13 @@ func ended(err error, taken bool) *gateway.Error {
 	case errors.Is(err, context.DeadlineExceeded) && taken:
 		return gateway.Errorf(gateway.CodeTimeout, "The request ran out of its time and was cancelled on the member. Ask for a longer timeoutSeconds if it needs one.")
 	case errors.Is(err, context.DeadlineExceeded):
-		return gateway.Errorf(gateway.CodeTimeout, "The request ran out of its time before a gateway member took it. Ask for a longer timeoutSeconds if it needs one.")
+		return errOutOfTime()
 	case err != nil:
 		return gateway.Wrap(gateway.CodeClientGone, err, "The caller went away.")
 	}
 	return nil
+}
+
+func errOutOfTime() *gateway.Error {
+	return gateway.Errorf(gateway.CodeTimeout, "The request ran out of its time before a gateway member took it. Ask for a longer timeoutSeconds if it needs one.")
 }

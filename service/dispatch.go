@@ -24,6 +24,7 @@ const (
 // On its way there is no database, no global lock and no buffered answer.
 type Dispatcher struct {
 	*core
+	access  *Access
 	history *History
 	queues  queues
 }
@@ -71,7 +72,7 @@ func (d *Dispatcher) Dispatch(ctx context.Context, caller *gateway.Caller, req R
 		return nil, err
 	}
 	record := gateway.DispatchRecord{At: started, RequestID: caller.RequestID, CallerID: caller.ID, ClusterID: req.ClusterID, DataSourceID: req.DataSourceID}
-	response, err := d.run(ctx, state, task, &record)
+	response, err := d.run(ctx, caller, state, task, &record)
 	if err != nil {
 		d.finish(&record, gateway.AsError(err).Code)
 		return nil, err
@@ -155,9 +156,9 @@ func checkHTTP(req *Request) error {
 }
 
 // run follows a plan until an answer begins. Where the cluster lets requests wait for a place, it stands in line when there is none.
-func (d *Dispatcher) run(ctx context.Context, state *gateway.ClusterState, task *gateway.Task, record *gateway.DispatchRecord) (*Response, error) {
+func (d *Dispatcher) run(ctx context.Context, caller *gateway.Caller, state *gateway.ClusterState, task *gateway.Task, record *gateway.DispatchRecord) (*Response, error) {
 	ctx, cancel := context.WithTimeout(ctx, task.Timeout()+memberGrace)
-	r := &running{Dispatcher: d, ctx: ctx, cancel: cancel, state: state, task: task, own: task.Timeout(), record: record}
+	r := &running{Dispatcher: d, caller: caller, ctx: ctx, cancel: cancel, state: state, task: task, own: task.Timeout(), record: record}
 	limit := state.Cluster.QueueTimeout
 	// A newcomer goes behind those who wait already.
 	if limit == 0 || d.queues.waiting(state.Cluster.ID) == 0 {
@@ -169,13 +170,13 @@ func (d *Dispatcher) run(ctx context.Context, state *gateway.ClusterState, task 
 	return r.result()
 }
 
-// queue lets the request stand in line until its turn comes, its time there is over, or its caller goes away.
+// queue lets the request stand in line until its turn comes, its time there or its own is over, or its caller goes away.
 func (r *running) queue(limit time.Duration) {
-	cluster := r.state.Cluster.ID
-	served := r.queues.of(cluster).wait(r.ctx, limit, func(t *ticket) bool {
+	served := r.queues.of(r.state.Cluster.ID).wait(r.ctx, min(limit, r.left()), func(t *ticket) bool {
 		r.ticket = t
-		if now, err := r.directory.get(r.ctx, cluster); err == nil {
-			r.state = now
+		if r.err = r.renew(); r.err != nil {
+			r.full = false
+			return true
 		}
 		r.try()
 		return !r.full
@@ -183,6 +184,25 @@ func (r *running) queue(limit time.Duration) {
 	if !served {
 		r.err = r.refusedInLine()
 	}
+}
+
+// renew asks again, after a wait, who calls, what he may do, and what the data source is: a right that was taken away meanwhile, or a password
+// that was replaced, holds for who stands in line as for who comes now.
+func (r *running) renew() error {
+	now, err := r.directory.get(r.ctx, r.state.Cluster.ID)
+	if err != nil {
+		return err
+	}
+	caller, err := r.access.again(r.ctx, r.caller)
+	if err != nil {
+		return err
+	}
+	source, err := usableSource(caller, now, r.task.DataSource.ID)
+	if err != nil {
+		return err
+	}
+	r.state, r.task.DataSource = now, taskSource(&source.DataSource)
+	return nil
 }
 
 // respond puts the answer together; its Body ends the request and writes the record.
@@ -216,8 +236,9 @@ func (d *Dispatcher) Probe(ctx context.Context, caller *gateway.Caller, cluster,
 	task := &gateway.Task{RequestID: caller.RequestID, DataSource: taskSource(&source.DataSource), Probe: true, ReadOnly: true,
 		Format: gateway.FormatJSON, TimeoutMillis: probeTimeout.Milliseconds()}
 	record := gateway.DispatchRecord{At: d.Now(), RequestID: caller.RequestID, CallerID: caller.ID, ClusterID: cluster, DataSourceID: dataSource}
-	response, err := d.run(ctx, state, task, &record)
+	response, err := d.run(ctx, caller, state, task, &record)
 	if err != nil {
+		d.finish(&record, gateway.AsError(err).Code)
 		return err
 	}
 	_, err = io.Copy(io.Discard, response.Body)

@@ -27,6 +27,11 @@ type line struct {
 	// waiting stand in the order of their turns.
 	waiting []*ticket
 	last    uint64
+	// out is how many have left the line for a place that they saw and may not get.
+	out int
+	// shut: a member refused the last one who had left, though it seemed to have a place. Until one is taken again only one goes at a time,
+	// when a request has ended or the first in line has waited a while (allowed): the whole line would be sent and refused.
+	shut, allowed bool
 }
 
 // ticket is one request's turn in a line. Who has left and comes back stands where it stood.
@@ -35,6 +40,8 @@ type ticket struct {
 	turn uint64
 	// look says that it may be this request's turn.
 	look chan struct{}
+	// left: it is out. Under the line's lock.
+	left bool
 }
 
 func (q *queues) of(cluster gateway.ID) *line {
@@ -70,6 +77,7 @@ func (l *line) length() int {
 func (l *line) wake() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.allowed = true
 	l.notifyFirst()
 }
 
@@ -105,14 +113,45 @@ func (t *ticket) where() (i int, stands bool) {
 	return slices.BinarySearchFunc(t.line.waiting, t.turn, func(other *ticket, turn uint64) int { return cmp.Compare(other.turn, turn) })
 }
 
-// leave lets the next one look. Who has left already is not there to leave.
+// leave is called with a place in sight: the next one may look. Who has left already is not there to leave.
 func (t *ticket) leave() {
 	t.line.mu.Lock()
 	defer t.line.mu.Unlock()
-	if i, stands := t.where(); stands {
+	if t.remove() {
+		t.left, t.line.allowed = true, false
+		t.line.out++
+	}
+}
+
+// quit leaves for good.
+func (t *ticket) quit() {
+	t.line.mu.Lock()
+	defer t.line.mu.Unlock()
+	t.remove()
+}
+
+func (t *ticket) remove() bool {
+	i, stands := t.where()
+	if stands {
 		t.line.waiting = slices.Delete(t.line.waiting, i, i+1)
 		t.line.notifyFirst()
 	}
+	return stands
+}
+
+// settle notes what came of the place that was in sight.
+func (t *ticket) settle(taken bool) {
+	t.line.mu.Lock()
+	defer t.line.mu.Unlock()
+	if !t.left {
+		return
+	}
+	t.left = false
+	t.line.out--
+	if taken && t.line.shut {
+		t.line.notifyFirst()
+	}
+	t.line.shut = !taken
 }
 
 // back stands in line again. The line may be longer than maxQueued then, by those whom a member has refused after they left. Nobody is told
@@ -125,10 +164,21 @@ func (t *ticket) back() {
 	}
 }
 
-func (t *ticket) first() bool {
+// mayTry holds for the first in line, unless members refuse what seems to have a place and one is out to see.
+func (t *ticket) mayTry() bool {
 	t.line.mu.Lock()
 	defer t.line.mu.Unlock()
-	return len(t.line.waiting) > 0 && t.line.waiting[0] == t
+	l := t.line
+	return len(l.waiting) > 0 && l.waiting[0] == t && (!l.shut || l.allowed || l.out == 0)
+}
+
+// again is called now and then while the ticket waits.
+func (t *ticket) again() {
+	t.line.mu.Lock()
+	defer t.line.mu.Unlock()
+	if len(t.line.waiting) > 0 && t.line.waiting[0] == t {
+		t.line.allowed = true
+	}
 }
 
 // wait stands in line and calls try each time it may be this request's turn, until try says done, the time is up or ctx ends. It reports
@@ -139,18 +189,23 @@ func (l *line) wait(ctx context.Context, limit time.Duration, try func(*ticket) 
 	if t == nil {
 		return false
 	}
-	defer t.leave()
+	defer t.quit()
 	deadline, again := time.NewTimer(limit), time.NewTicker(lookAgain)
 	defer deadline.Stop()
 	defer again.Stop()
 	for {
-		if t.first() && try(t) {
-			return true
+		if t.mayTry() {
+			done := try(t)
+			t.settle(done)
+			if done {
+				return true
+			}
+			t.back()
 		}
-		t.back()
 		select {
 		case <-t.look:
 		case <-again.C:
+			t.again()
 		case <-deadline.C:
 			return false
 		case <-ctx.Done():

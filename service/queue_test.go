@@ -94,7 +94,7 @@ func TestTheLineIsBounded(t *testing.T) {
 	if l.join() == nil {
 		t.Error("there is room for one")
 	}
-	if first.back(); !first.first() || l.join() != nil {
+	if first.back(); !first.mayTry() || l.join() != nil {
 		t.Error("who comes back is in front, and nobody new comes in")
 	}
 }
@@ -131,7 +131,7 @@ func TestTheLineStandsLikeAnOracleWould(t *testing.T) {
 					<-o.look
 				}
 			}
-			if !slices.Equal(l.waiting, oracle) || len(oracle) > 0 && !oracle[0].first() {
+			if !slices.Equal(l.waiting, oracle) || len(oracle) > 0 && !oracle[0].mayTry() {
 				t.Fatalf("%d stand, %d should", len(l.waiting), len(oracle))
 			}
 		}

@@ -112,7 +112,7 @@ func New(cfg Config) *Service {
 		Members:     &Members{core: c, guard: guard},
 		DataSources: &DataSources{core: c},
 		Tenant:      &Tenant{core: c, access: access},
-		Dispatcher:  &Dispatcher{core: c, history: history},
+		Dispatcher:  &Dispatcher{core: c, access: access, history: history},
 		History:     history,
 		directory:   c.directory,
 	}
