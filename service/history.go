@@ -17,6 +17,8 @@ const (
 	historyEvery  = time.Second
 	historyTrim   = 10 * time.Minute
 	historyLinger = 5 * time.Second
+	// historyTries is how often a batch is written in vain, about once a second, before it is given up: something in it may be the reason.
+	historyTries = 600
 )
 
 // History keeps what happened: the audit log, dispatch records and load samples.
@@ -27,7 +29,18 @@ type History struct {
 	// crowded is signalled when the records should not wait for the next tick.
 	crowded chan struct{}
 	lost    atomic.Int64
+	// hand is the batch that is being written; it stays in hand until it is, or was tried in vain for long. Only run and what it calls touch it.
+	hand batch
 }
+
+// batch is what is written at once.
+type batch struct {
+	records []gateway.DispatchRecord
+	samples []gateway.LoadSample
+	tries   int
+}
+
+func (b *batch) size() int { return len(b.records) + len(b.samples) }
 
 func newHistory(c *core) *History {
 	return &History{core: c, records: make(chan gateway.DispatchRecord, historyQueue), samples: make(chan gateway.LoadSample, historyQueue),
@@ -78,9 +91,10 @@ func (h *History) run(ctx context.Context) {
 		case <-ctx.Done():
 			for h.flush(ctx) {
 			}
+			h.giveUp(len(h.records)+len(h.samples), "the service ends")
 			return
 		case <-h.crowded:
-			for h.flush(ctx) {
+			for h.hand.tries == 0 && h.flush(ctx) { // what could not be written waits for the tick
 			}
 		case <-write.C:
 			for h.flush(ctx) {
@@ -91,31 +105,57 @@ func (h *History) run(ctx context.Context) {
 	}
 }
 
-// flush writes one batch and reports whether there may be more. A batch in hand is written even when ctx has ended, but not for ever.
+// flush writes one batch and reports whether there may be more. A batch in hand is written even when ctx has ended, but not for ever. One that
+// could not be written is written again at the next tick; those that come meanwhile wait in the queues.
 func (h *History) flush(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), historyLinger)
 	defer cancel()
-	records, samples := drain(h.records), drain(h.samples)
-	if len(records)+len(samples) == 0 {
+	if h.hand.size() == 0 && !h.take() {
 		return false
 	}
-	if h.OnRecord != nil {
-		for i := range records {
-			h.OnRecord(records[i])
-		}
-	}
 	err := h.Store.InTx(ctx, func(tx persistence.Tx) error {
-		if err := tx.AppendDispatchRecords(ctx, records); err != nil {
+		if err := tx.AppendDispatchRecords(ctx, h.hand.records); err != nil {
 			return err
 		}
-		return tx.AppendLoadSamples(ctx, samples)
+		return tx.AppendLoadSamples(ctx, h.hand.samples)
 	})
 	if err != nil {
-		h.lost.Add(int64(len(records) + len(samples)))
-		h.Log.Error("writing dispatch records and load samples failed; this batch is lost", "records", len(records), "samples", len(samples), "error", err)
-		return false // the rest waits for the next tick
+		h.failed(err)
+		return false
 	}
-	return len(records) == historyBatch || len(samples) == historyBatch
+	full := len(h.hand.records) == historyBatch || len(h.hand.samples) == historyBatch
+	h.hand = batch{}
+	return full
+}
+
+// take takes the next batch in hand, if there is one.
+func (h *History) take() bool {
+	h.hand = batch{records: drain(h.records), samples: drain(h.samples)}
+	if h.OnRecord != nil {
+		for i := range h.hand.records {
+			h.OnRecord(h.hand.records[i])
+		}
+	}
+	return h.hand.size() > 0
+}
+
+func (h *History) failed(err error) {
+	if h.hand.tries++; h.hand.tries == 1 {
+		h.Log.Error("writing dispatch records and load samples failed; it is tried again every second", "records", len(h.hand.records),
+			"samples", len(h.hand.samples), "error", err)
+	}
+	if h.hand.tries >= historyTries {
+		h.giveUp(0, "it could not be written for long")
+	}
+}
+
+// giveUp lets go of the batch in hand and counts it, and more, as lost.
+func (h *History) giveUp(more int, why string) {
+	if lost := h.hand.size() + more; lost > 0 {
+		h.lost.Add(int64(lost))
+		h.Log.Error("dispatch records and load samples are lost", "number", lost, "reason", why)
+	}
+	h.hand = batch{}
 }
 
 func drain[T any](queue chan T) []T {

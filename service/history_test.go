@@ -1,9 +1,14 @@
 package service
 
 import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"comporta/persistence"
 	"comporta/service/gateway"
 )
 
@@ -18,5 +23,83 @@ func TestIdsOfRecordsAreInTheOrderOfTime(t *testing.T) {
 	}
 	if _, ok := gateway.ParseID(inOrder(random, at).String()); !ok {
 		t.Error("no id")
+	}
+}
+
+// awayStore refuses transactions while it is away.
+type awayStore struct {
+	persistence.Store
+	away    atomic.Bool
+	refused atomic.Int64
+}
+
+func (s *awayStore) InTx(ctx context.Context, fn func(persistence.Tx) error) error {
+	if s.away.Load() {
+		s.refused.Add(1)
+		return errors.New("connection refused")
+	}
+	return s.Store.InTx(ctx, fn)
+}
+
+// dispatched does a dispatch to its end.
+func (w *world) dispatched(t *testing.T, cluster, source gateway.ID) {
+	t.Helper()
+	r, err := w.Dispatcher.Dispatch(context.Background(), w.admin, query(cluster, source, true))
+	must(t, err)
+	must(t, r.Body.Close())
+}
+
+func (w *world) recorded(t *testing.T, cluster gateway.ID) int {
+	t.Helper()
+	list, err := w.History.DispatchRecords(context.Background(), persistence.RecordFilter{ClusterID: cluster})
+	must(t, err)
+	return len(list)
+}
+
+// Records of dispatches while the database is away are written when it is back, once each.
+func TestRecordsOutliveADatabaseThatIsAway(t *testing.T) {
+	var store *awayStore
+	var counted atomic.Int64
+	w := newWorld(t, func(c *Config) {
+		store = &awayStore{Store: c.Store}
+		c.Store, c.OnRecord = store, func(gateway.DispatchRecord) { counted.Add(1) }
+	})
+	cluster, _, source := w.cluster(t, 1)
+	store.away.Store(true)
+	for range 3 {
+		w.dispatched(t, cluster, source)
+	}
+	eventually(t, "a batch could not be written", func() bool { return store.refused.Load() > 0 })
+	for range 4 {
+		w.dispatched(t, cluster, source)
+	}
+	store.away.Store(false)
+	eventually(t, "all are written", func() bool { return w.recorded(t, cluster) == 7 })
+	if lost := w.History.Lost(); lost != 0 || counted.Load() != 7 {
+		t.Errorf("%d lost, %d counted", lost, counted.Load())
+	}
+}
+
+// What cannot be written to the last is counted as lost.
+func TestRecordsThatAreLostAreCounted(t *testing.T) {
+	store := &awayStore{}
+	store.away.Store(true)
+	h := newHistory(&core{Config: Config{Store: store, Log: slog.New(slog.DiscardHandler)}})
+	for range 2500 {
+		h.Record(gateway.DispatchRecord{})
+	}
+	ended, end := context.WithCancel(context.Background())
+	end()
+	h.run(ended)
+	if h.Lost() != 2500 {
+		t.Errorf("%d lost", h.Lost())
+	}
+	h = newHistory(h.core)
+	h.Record(gateway.DispatchRecord{})
+	for range historyTries {
+		h.flush(context.Background())
+	}
+	if h.Lost() != 1 {
+		t.Errorf("%d lost after it was tried for long", h.Lost())
 	}
 }
