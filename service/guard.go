@@ -3,6 +3,7 @@ package service
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"comporta/service/gateway"
@@ -16,8 +17,9 @@ const (
 	maxDelay     = 2 * time.Second
 	// maxGuarded bounds how many clusters' wrong tries are remembered.
 	maxGuarded = 10000
-	// maxWaiting bounds how many tries wait for a place.
-	maxWaiting = 1000
+	// maxWaiting bounds how many tries wait for a place, maxDeriving how many, of all clusters and of none, wait for a derivation: some seconds.
+	maxWaiting  = 1000
+	maxDeriving = 100
 )
 
 // guard slows down and locks out wrong recovery keys, per cluster.
@@ -27,6 +29,8 @@ type guard struct {
 	tries map[gateway.ID]*keyTries
 	// waiting is how many tries wait for a place.
 	waiting int
+	// deriving is how many wait for work.
+	deriving atomic.Int64
 	// work bounds how many key derivations run at once: each takes 64 MiB.
 	work chan struct{}
 }
@@ -96,7 +100,7 @@ func (g *guard) of(cluster gateway.ID) *keyTries {
 // wait leaves the guard to others until a running try has settled.
 func (g *guard) wait(ctx context.Context, settled <-chan struct{}) error {
 	if g.waiting >= maxWaiting {
-		return locked(maxDelay, "Too many recovery keys are being tried at once. Try again when they are through.")
+		return tooMany()
 	}
 	g.waiting++
 	g.mu.Unlock()
@@ -109,6 +113,10 @@ func (g *guard) wait(ctx context.Context, settled <-chan struct{}) error {
 	}
 }
 
+func tooMany() *gateway.Error {
+	return locked(maxDelay, "Too many recovery keys are being tried at once. Try again when they are through.")
+}
+
 func locked(wait time.Duration, words string, args ...any) *gateway.Error {
 	e := gateway.Errorf(gateway.CodeRecoveryKeyLocked, words, args...)
 	e.RetryAfter = wait
@@ -119,6 +127,10 @@ func locked(wait time.Duration, words string, args ...any) *gateway.Error {
 func (g *guard) run(ctx context.Context, cluster gateway.ID, check func() bool) (right bool, err error) {
 	checked := false
 	defer func() { g.settle(cluster, checked, right) }()
+	defer g.deriving.Add(-1)
+	if g.deriving.Add(1) > maxDeriving+int64(cap(g.work)) {
+		return false, tooMany()
+	}
 	select {
 	case g.work <- struct{}{}:
 		defer func() { <-g.work }()

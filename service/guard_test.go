@@ -2,6 +2,7 @@ package service
 
 import (
 	"context"
+	"fmt"
 	"math/rand/v2"
 	"sync"
 	"testing"
@@ -188,6 +189,34 @@ func TestATryThatNeverRanIsNoWrongRecoveryKey(t *testing.T) {
 		<-g.work
 		if err := g.try(context.Background(), "c", func() bool { return true }); err != nil {
 			t.Errorf("after tries of callers who went away: %v", err)
+		}
+	})
+}
+
+// Tries at ever new ids, which have no lock of their own, fill a bounded room: who comes then is told so at once.
+func TestTriesOfAllClustersTogetherAreBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newGuard(time.Now)
+		hold := make(chan struct{})
+		var all sync.WaitGroup
+		try := func(i int) error {
+			return g.try(context.Background(), gateway.ID(fmt.Sprint(i)), func() bool { <-hold; return true })
+		}
+		for i := range maxDeriving + cap(g.work) {
+			all.Go(func() {
+				if err := try(i); err != nil {
+					t.Errorf("try %d: %v", i, err)
+				}
+			})
+		}
+		synctest.Wait()
+		if err := try(-1); !gateway.IsCode(err, gateway.CodeRecoveryKeyLocked) {
+			t.Errorf("one more than there is room for: %v", err)
+		}
+		close(hold)
+		all.Wait()
+		if err := try(-1); err != nil {
+			t.Errorf("when they are through: %v", err)
 		}
 	})
 }

@@ -81,7 +81,10 @@ func (s *Members) Add(ctx context.Context, caller *gateway.Caller, cluster gatew
 	state, err := s.directory.get(ctx, cluster)
 	if gateway.IsCode(err, gateway.CodeNotFound) {
 		// It takes as long as with a cluster that is there, and gets the same answer.
-		_ = s.guard.try(ctx, cluster, func() bool { return recovery.CheckKey([]byte(n.RecoveryKey), recovery.Decoy(s.RecoveryCost)) })
+		err := s.guard.try(ctx, cluster, func() bool { return recovery.CheckKey([]byte(n.RecoveryKey), recovery.Decoy(s.RecoveryCost)) })
+		if ctx.Err() != nil {
+			return Invitation{}, err
+		}
 		return Invitation{}, hiddenError(Target{Cluster: cluster})
 	}
 	if err != nil {
