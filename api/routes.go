@@ -218,9 +218,18 @@ func (s *Server) unifiedRoutes() []rest.Route {
 	}
 }
 
+// fabric are the handlers of the Fabric surface.
+func (s *Server) fabric() *fabric.Handlers {
+	h := &fabric.Handlers{Service: s.cfg.Service}
+	if s.cfg.PublicURLGiven {
+		h.PublicURL = s.cfg.PublicURL
+	}
+	return h
+}
+
 // fabricRoutes are the Fabric surface.
 func (s *Server) fabricRoutes() []rest.Route {
-	h := &fabric.Handlers{Service: s.cfg.Service}
+	h := s.fabric()
 	const clusters, one = "/v1/gateways", "/v1/gateways/{cluster}"
 	const member, role = one + "/members/{member}", one + "/roleAssignments/{principal}"
 	route := routesIn(fabric.Style{Resource: fabric.Gateways})
@@ -249,7 +258,7 @@ func (s *Server) fabricRoutes() []rest.Route {
 
 // connectionRoutes are the connections of the Fabric surface.
 func (s *Server) connectionRoutes() []rest.Route {
-	h := &fabric.Handlers{Service: s.cfg.Service}
+	h := s.fabric()
 	const all, one, role = "/v1/connections", "/v1/connections/{connection}", "/v1/connections/{connection}/roleAssignments/{principal}"
 	route := routesIn(fabric.Style{Resource: fabric.Connections})
 	return []rest.Route{

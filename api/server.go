@@ -20,8 +20,10 @@ type Config struct {
 	Service *service.Service
 	// Tunnel answers GET /tunnel, where members dial in.
 	Tunnel http.Handler
-	// PublicURL is the address that clients use, without a slash at the end.
-	PublicURL string
+	// PublicURL is the address that clients use, without a slash at the end. PublicURLGiven says that the operator named it: links lead there
+	// then, and else to the address that the client used, which a proxy in between may know better than the service.
+	PublicURL      string
+	PublicURLGiven bool
 	// Ready answers /readyz; nil means always ready.
 	Ready func(context.Context) error
 	Log   *slog.Logger

@@ -45,7 +45,7 @@ func (h *Handlers) ListConnectionRoles(c echo.Context) error {
 	where := func(u *service.DataSourceUserView) service.After {
 		return service.After{At: u.CreatedAt, ID: u.PrincipalID}
 	}
-	return paged(c, service.PageAfter(view.Users, after, pageSize+1, where), connectionRole, where)
+	return paged(c, h, service.PageAfter(view.Users, after, pageSize+1, where), connectionRole, where)
 }
 
 func (h *Handlers) user(c echo.Context, cluster, id, principal gateway.ID) (service.DataSourceUserView, error) {
@@ -98,7 +98,7 @@ func (h *Handlers) AddConnectionRole(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	return created(c, principal, connectionRole(&made))
+	return h.created(c, principal, connectionRole(&made))
 }
 
 // GetConnectionRole answers one role assignment.

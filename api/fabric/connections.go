@@ -84,7 +84,7 @@ func (h *Handlers) ListConnections(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	return paged(c, views, connectionOf, func(v *service.DataSourceView) service.After { return service.After{At: v.CreatedAt, ID: v.ID} })
+	return paged(c, h, views, connectionOf, func(v *service.DataSourceView) service.After { return service.After{At: v.CreatedAt, ID: v.ID} })
 }
 
 // CreateConnectionRequest registers a data source.
@@ -161,7 +161,7 @@ func (h *Handlers) CreateConnection(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	return created(c, d.ID, connectionOf(&service.DataSourceView{DataSource: d}))
+	return h.created(c, d.ID, connectionOf(&service.DataSourceView{DataSource: d}))
 }
 
 // GetConnection answers one connection.

@@ -9,4 +9,8 @@ package fabric
 import "comporta/service"
 
 // Handlers are the handlers of this surface.
-type Handlers struct{ Service *service.Service }
+type Handlers struct {
+	Service *service.Service
+	// PublicURL is where links lead, without a slash at the end; "" is the address that the client used.
+	PublicURL string
+}

@@ -74,7 +74,7 @@ func (h *Handlers) ListGateways(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	return paged(c, views, gatewayOf, func(v *service.ClusterView) service.After { return service.After{At: v.CreatedAt, ID: v.ID} })
+	return paged(c, h, views, gatewayOf, func(v *service.ClusterView) service.After { return service.After{At: v.CreatedAt, ID: v.ID} })
 }
 
 // CreateGatewayRequest names the kind of gateway to make.

@@ -38,12 +38,12 @@ func query(c echo.Context, name string) string {
 }
 
 // paged answers one page of entries that were read with one more than the page holds; place tells where an entry stands.
-func paged[V, T any](c echo.Context, views []V, show func(*V) T, place func(*V) service.After) error {
+func paged[V, T any](c echo.Context, h *Handlers, views []V, show func(*V) T, place func(*V) service.After) error {
 	page := Page[T]{Value: []T{}}
 	if len(views) > pageSize {
 		views = views[:pageSize]
 		page.ContinuationToken = rest.Token(rest.ListName(c), place(&views[pageSize-1]))
-		page.ContinuationURI = address(c) + c.Request().URL.Path + "?continuationToken=" + url.QueryEscape(page.ContinuationToken)
+		page.ContinuationURI = h.address(c) + c.Request().URL.Path + "?continuationToken=" + url.QueryEscape(page.ContinuationToken)
 	}
 	for i := range views {
 		page.Value = append(page.Value, show(&views[i]))
@@ -51,8 +51,12 @@ func paged[V, T any](c echo.Context, views []V, show func(*V) T, place func(*V) 
 	return c.JSON(http.StatusOK, page)
 }
 
-// address is scheme and host as the client used them; a reverse proxy says so in X-Forwarded-Proto and X-Forwarded-Host.
-func address(c echo.Context) string {
+// address is where the surface stands: as the operator said, else scheme and host as the client used them; a reverse proxy says so in
+// X-Forwarded-Proto and X-Forwarded-Host.
+func (h *Handlers) address(c echo.Context) string {
+	if h.PublicURL != "" {
+		return h.PublicURL
+	}
 	scheme, host := "http", c.Request().Host
 	if c.Request().TLS != nil {
 		scheme = "https"
@@ -75,8 +79,8 @@ func forwarded(c echo.Context, header string) string {
 }
 
 // created answers 201 with the address of what was made.
-func created(c echo.Context, id gateway.ID, made any) error {
-	c.Response().Header().Set(echo.HeaderLocation, address(c)+c.Request().URL.Path+"/"+id.String())
+func (h *Handlers) created(c echo.Context, id gateway.ID, made any) error {
+	c.Response().Header().Set(echo.HeaderLocation, h.address(c)+c.Request().URL.Path+"/"+id.String())
 	return c.JSON(http.StatusCreated, made)
 }
 

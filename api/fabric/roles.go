@@ -90,7 +90,7 @@ func (h *Handlers) ListGatewayRoles(c echo.Context) error {
 	place := func(p *service.PermissionView) service.After {
 		return service.After{At: p.CreatedAt, ID: p.PrincipalID}
 	}
-	return paged(c, service.PageAfter(view.Permissions, after, pageSize+1, place), gatewayRole, place)
+	return paged(c, h, service.PageAfter(view.Permissions, after, pageSize+1, place), gatewayRole, place)
 }
 
 // AddGatewayRole gives a principal a role on a gateway.
@@ -129,7 +129,7 @@ func (h *Handlers) AddGatewayRole(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	return created(c, principal, gatewayRole(&made))
+	return h.created(c, principal, gatewayRole(&made))
 }
 
 func (h *Handlers) permission(c echo.Context, cluster, principal gateway.ID) (service.PermissionView, error) {

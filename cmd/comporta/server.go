@@ -55,7 +55,10 @@ type server struct {
 	// failed gets the error that ends the service: of a listener that ended by itself, or that another service has the state now.
 	failed chan error
 
-	cfg         serverConfig
+	cfg serverConfig
+	// publicURLGiven says that the public address was given, and is not just the one listened on.
+	publicURLGiven bool
+
 	store       *persistence.SQL
 	tunnels     *tunnel.Registry
 	presences   *presences
@@ -117,7 +120,7 @@ func (s *server) listen(ctx context.Context) (net.Listener, error) {
 		return nil, fmt.Errorf("cannot listen on %s: %w; choose another --listen, or stop what holds it", s.cfg.Listen, err)
 	}
 	s.address = scheme + "://" + reachable(listener.Addr())
-	if s.cfg.PublicURL == "" {
+	if s.publicURLGiven = s.cfg.PublicURL != ""; !s.publicURLGiven {
 		s.cfg.PublicURL = s.address
 	}
 	s.cfg.PublicURL = strings.TrimRight(s.cfg.PublicURL, "/")
@@ -169,8 +172,8 @@ func (s *server) open(ctx context.Context) error {
 
 // handler is everything on the service's address.
 func (s *server) handler() http.Handler {
-	surface := api.New(api.Config{Service: s.service, Tunnel: s.tunnels, PublicURL: s.cfg.PublicURL, Ready: s.store.Ping, Log: s.cfg.log, NewID: newID, Now: time.Now,
-		RatePerSecond: s.cfg.RateLimit, Version: version})
+	surface := api.New(api.Config{Service: s.service, Tunnel: s.tunnels, PublicURL: s.cfg.PublicURL, PublicURLGiven: s.publicURLGiven, Ready: s.store.Ping, Log: s.cfg.log,
+		NewID: newID, Now: time.Now, RatePerSecond: s.cfg.RateLimit, Version: version})
 	return s.metrics.measured(surface.Handler())
 }
 
