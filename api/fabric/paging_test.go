@@ -34,7 +34,7 @@ func TestLinksLeadToTheAddressOfTheService(t *testing.T) {
 			handler.ServeHTTP(a, r)
 			return a
 		}
-		other, _ := w.as(fmt.Sprint("other ", given))
+		other, _ := w.as(fmt.Sprintf("other-%t", given))
 		roles := "/v1/gateways/" + id + "/roleassignments"
 		made := call("POST", roles, `{"principal":{"id":"`+other.String()+`","type":"ServicePrincipal"},"role":"Admin"}`)
 		if at := made.Header().Get("Location"); made.Code != 201 || at != want+roles+"/"+other.String() {
