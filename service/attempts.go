@@ -3,6 +3,7 @@ package service
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"comporta/service/gateway"
@@ -164,7 +165,11 @@ func (r *running) refusedInLine() error {
 // large one the first bytes. Until then a reading request can still go to another member.
 func (r *running) attempt(member gateway.ID) (*gateway.Answer, error) {
 	r.task.TimeoutMillis = max(1, r.left().Milliseconds())
-	answer, err := r.Tunnels.Send(r.ctx, member, r.task, func() bool { return r.handOver(member) })
+	ctx := r.ctx
+	if slices.ContainsFunc(r.tried, func(f failedTry) bool { return f.member == member }) {
+		ctx = gateway.LastResort(ctx) // mayTry: nobody else is left
+	}
+	answer, err := r.Tunnels.Send(ctx, member, r.task, func() bool { return r.handOver(member) })
 	if err != nil {
 		return nil, err
 	}

@@ -3,6 +3,7 @@ package service
 import (
 	"context"
 	"io"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -337,5 +338,33 @@ func TestTheRecordOfAnAnswerThatWasNotRead(t *testing.T) {
 		if got := w.record(t).Outcome; got != string(c.want) {
 			t.Errorf("time up %v, readOnly %v: the record says %s, want %s", c.timeUp, c.readOnly, got, c.want)
 		}
+	}
+}
+
+// noting notes which attempts say that nobody else is left.
+type noting struct {
+	*scripted
+	last []bool
+}
+
+func (n *noting) Send(ctx context.Context, member gateway.ID, task *gateway.Task, wanted func() bool) (*gateway.Answer, error) {
+	n.last = append(n.last, gateway.IsLastResort(ctx))
+	return n.scripted.Send(ctx, member, task, wanted)
+}
+
+// A tunnel in doubt may be waited for only when there is nobody else, and the attempt says so.
+func TestAnAttemptSaysThatNobodyElseIsLeft(t *testing.T) {
+	w := newWorld(t)
+	cluster, members, source := w.cluster(t, 2)
+	for _, m := range members {
+		w.tunnels.answer(m, failing(gateway.PhaseNotSent, gateway.CodeUnreachable))
+	}
+	n := &noting{scripted: w.tunnels}
+	w.Dispatcher.Tunnels = n
+	if _, err := w.Dispatcher.Dispatch(context.Background(), w.admin, query(cluster, source, false)); err == nil {
+		t.Fatal("it was served")
+	}
+	if want := []bool{false, false, true, true}; !slices.Equal(n.last, want) {
+		t.Errorf("attempts %v, want %v", n.last, want)
 	}
 }

@@ -136,7 +136,21 @@ func TestHalfDeadTunnelIsPassedOver(t *testing.T) {
 	w.idle()
 }
 
-// The first request to a dead machine finds out; the next ones do not wait for its other tunnels.
+// again sends as the dispatcher does when nobody else is left.
+func (w *world) again(task *gateway.Task) (*gateway.Answer, error) {
+	return w.reg.Send(gateway.LastResort(context.Background()), memberID, task, nil)
+}
+
+// silent waits until nothing has come over the member's tunnels for so long that they are late with their reports when a request gives up.
+func (w *world) silent() {
+	w.t.Helper()
+	wait(w.t, "silence", func() bool {
+		return !slices.ContainsFunc(w.reg.find(memberID).all(), func(l *link) bool { return l.heardSince(w.reg.clock() - reportSlack - 50*time.Millisecond) })
+	})
+}
+
+// The first request to a dead machine finds out; the next ones do not wait for its other tunnels. Who has nobody else to go to waits once more,
+// but not after others did.
 func TestADeadMachineIsWaitedForOnce(t *testing.T) {
 	t.Parallel()
 	for name, task := range map[string]func(string) *gateway.Task{"read": read, "write": write} {
@@ -150,9 +164,7 @@ func TestADeadMachineIsWaitedForOnce(t *testing.T) {
 				w.serve(p.through(w.dialer(slot)))
 			}
 			p.mute.Store(true)
-			wait(t, "silence", func() bool {
-				return !slices.ContainsFunc(w.reg.find(memberID).all(), func(l *link) bool { return l.heardSince(w.reg.clock() - 50*time.Millisecond) })
-			})
+			w.silent()
 			began := time.Now()
 			for range 3 {
 				_, err := w.send(task("x"))
@@ -161,8 +173,82 @@ func TestADeadMachineIsWaitedForOnce(t *testing.T) {
 			if took := time.Since(began); took > 3900*time.Millisecond {
 				t.Errorf("took %v", took)
 			}
+			for range 5 {
+				_, err := w.again(task("x"))
+				phase(t, err, gateway.PhaseNotSent, gateway.CodeUnreachable)
+			}
+			if took := time.Since(began); took > 5900*time.Millisecond {
+				t.Errorf("with second attempts it took %v", took)
+			}
 		})
 	}
+}
+
+// A machine that stands still for longer than a request waits, as in a snapshot, serves what is asked of it once more.
+func TestAMachineThatStandsStillServesTheSecondAttempt(t *testing.T) {
+	t.Parallel()
+	for name, task := range map[string]func(string) *gateway.Task{"read": read, "write": write} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, newAgent(echo), func(c *Config) {
+				c.AdmissionTimeout, c.PingAfter, c.PingTimeout = 2*time.Second, time.Minute, time.Minute
+			})
+			p := newProxy(t, w.server.URL)
+			for slot := range 2 {
+				w.serve(p.through(w.dialer(slot)))
+			}
+			p.still.Lock()
+			thaw := sync.OnceFunc(p.still.Unlock)
+			defer thaw()
+			w.silent()
+			_, err := w.send(task("x"))
+			phase(t, err, gateway.PhaseNotSent, gateway.CodeUnreachable)
+			began := time.Now()
+			if _, err = w.send(task("x")); time.Since(began) > time.Second {
+				t.Error("a request waits for a member in doubt although there may be others")
+			}
+			phase(t, err, gateway.PhaseNotSent, gateway.CodeUnreachable)
+			served := make(chan error, 1)
+			go func() {
+				answer, err := w.again(task("x"))
+				finished(answer, err)
+				served <- err
+			}()
+			wait(t, "the second attempt", func() bool {
+				return len(served) > 0 || slices.ContainsFunc(w.reg.find(memberID).all(), func(l *link) bool {
+					l.mu.Lock()
+					defer l.mu.Unlock()
+					return l.streams > 0
+				})
+			})
+			thaw()
+			if err := <-served; err != nil {
+				t.Error(err)
+			}
+			w.idle()
+		})
+	}
+}
+
+// Reports come as seldom as a request waits: a tunnel between two of them is no worse for a dead sibling.
+func TestATunnelBetweenTwoReportsIsNotDoubted(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, newAgent(echo), nil)
+	d := w.dialer(0)
+	d.ReportEvery = time.Minute
+	w.serve(w.dialer(1))
+	w.serve(d)
+	links := *w.reg.find(memberID).usable.Load()
+	dead, sound := links[0], links[1]
+	dead.waitedInVain(w.reg.clock())
+	if sound.doubtful() {
+		t.Error("it is doubted")
+	}
+	wait(t, "a late report to put it in doubt", func() bool {
+		sound.conn.heard.Store(int64(w.reg.clock() - reportEvery - 2*reportSlack))
+		dead.waitedInVain(w.reg.clock())
+		return sound.doubtful()
+	})
 }
 
 func TestSlowReadIsAdmittedByInterimAnswer(t *testing.T) {

@@ -207,8 +207,10 @@ type proxy struct {
 	net.Listener
 	target string
 	mute   atomic.Bool
-	mu     sync.Mutex
-	conns  []net.Conn
+	// still is held for writing while everything stands still: nothing is lost, and all comes late.
+	still sync.RWMutex
+	mu    sync.Mutex
+	conns []net.Conn
 }
 
 func newProxy(t testing.TB, target string) *proxy {
@@ -249,6 +251,8 @@ func (p *proxy) copy(dst, src net.Conn) {
 	buf := make([]byte, 32<<10)
 	for {
 		n, err := src.Read(buf)
+		p.still.RLock()
+		p.still.RUnlock() //nolint:staticcheck // it waits, and guards nothing
 		if !p.mute.Load() {
 			if err != nil {
 				dst.Close()

@@ -80,15 +80,29 @@ func (l *link) load() int {
 	return max(l.streams-small, 0) + small/laneShare
 }
 
+// reportSlack is how much later than every reportEvery a report may come in without being late.
+const reportSlack = 250 * time.Millisecond
+
 // waitedInVain notes that a request got no admission over this tunnel since began. The member's other tunnels that were silent all that time
-// are doubted as well: most likely the machine is dead, and the next request need not find that out once more over each of them.
+// are doubted as well: most likely the machine is dead, and the next request need not find that out once more over each of them. Not so one
+// whose next report is not late yet: silence between two reports says nothing.
 func (l *link) waitedInVain(began time.Duration) {
-	l.suspect.Store(int64(l.reg.clock()))
+	now := l.reg.clock()
+	l.doubt(now, now)
+	silence := min(began, now-reportEvery-reportSlack)
 	for _, other := range *l.member.usable.Load() {
-		if other != l && !other.heardSince(began) && !other.doubtful() {
-			other.suspect.Store(int64(began))
+		if other != l && !other.heardSince(silence) && !other.doubtful() {
+			other.doubt(now, began)
 		}
 	}
+}
+
+// doubt puts the tunnel in doubt until it is heard from after since.
+func (l *link) doubt(now, since time.Duration) {
+	if !l.doubtful() {
+		l.doubted.Store(int64(now))
+	}
+	l.suspect.Store(int64(since))
 }
 
 // heardSince reports whether anything came over the tunnel after that moment.
@@ -121,6 +135,22 @@ func (m *member) pick(now time.Duration, not *link, small bool) *link {
 		if best == nil || fresh && !bestFresh || fresh == bestFresh && load < bestLoad {
 			best, bestFresh, bestLoad = l, fresh, load
 		}
+	}
+	return best
+}
+
+// hope chooses a tunnel for a request that has nobody else to go to, when all are in doubt: the one last heard from. A machine that stands still
+// for two seconds has not gone. But there is hope only for as long after the doubt began as an admission may take: who comes later does not
+// wait for a machine that is dead.
+func (m *member) hope(now time.Duration) *link {
+	var best *link
+	for _, l := range *m.usable.Load() {
+		if !l.isClosed() && (best == nil || l.conn.heard.Load() > best.conn.heard.Load()) {
+			best = l
+		}
+	}
+	if best != nil && best.doubtful() && now-time.Duration(best.doubted.Load()) >= m.cfg.AdmissionTimeout {
+		return nil
 	}
 	return best
 }

@@ -35,6 +35,8 @@ type link struct {
 	// suspect is the clock's reading when the tunnel last let a request wait for its admission in vain, or was silent while a sibling did; 0 if
 	// it never did.
 	suspect atomic.Int64
+	// doubted is the clock's reading when the tunnel last came into doubt.
+	doubted atomic.Int64
 
 	// ready (the first report came), report and reportAt belong to member.mu.
 	ready    bool

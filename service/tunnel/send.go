@@ -34,6 +34,9 @@ var (
 // wanted, if given, is asked once the request is counted in flight, and nothing is sent when it says no (PhaseRefused, CodeDisabled): so
 // from the moment at which a change of mind is visible to it, no request leaves that was not in flight before.
 //
+// A member all of whose tunnels are in doubt (they let requests wait in vain) is not tried, except soon after the doubt began by a request
+// whose context says that nobody else is left (gateway.LastResort).
+//
 // The answer's Body must be closed. ctx governs the whole answer, not only its beginning. A task without a time-out is bounded by ctx alone.
 func (r *Registry) Send(ctx context.Context, id gateway.ID, task *gateway.Task, wanted func() bool) (*gateway.Answer, error) {
 	m := r.find(id)
@@ -47,6 +50,9 @@ func (r *Registry) Send(ctx context.Context, id gateway.ID, task *gateway.Task, 
 	}
 	began := r.clock()
 	l := m.pick(began, nil, task.ReadOnly)
+	if l == nil && gateway.IsLastResort(ctx) {
+		l = m.hope(began)
+	}
 	answer, failure := m.try(ctx, l, task)
 	if failure != nil && l != nil && failure.Phase == gateway.PhaseNotSent && ctx.Err() == nil {
 		// The member's other tunnel, if that one showed life meanwhile or this one broke at once: one dead connection is not a dead member.
