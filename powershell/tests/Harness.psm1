@@ -38,8 +38,9 @@ function Start-Program([string] $Name, [string[]] $Arguments, [string] $Pattern,
     $script:Stage.Processes.Add($process)
     $found = $null
     Wait-Until "$Name says $Pattern" {
-        $text = [string] (Get-Content -LiteralPath $out -Raw)
         $ended = $process.HasExited
+        if ($ended) { $process.WaitForExit() } # what it said last is in the file then
+        $text = [string] (Get-Content -LiteralPath $out -Raw)
         if ($text -match $Pattern) { Set-Variable -Name found -Value $Matches -Scope 2; return $true }
         if ($ended) { throw "$Name ended: $text $(Get-Content -LiteralPath "$out.err" -Raw)" }
         $false

@@ -1,6 +1,9 @@
-# Invoke-DataGatewayQuery: values, streams, failures, and what leaving early does; and all commands in the cultures where commas, dots, letters and years differ.
+# Invoke-DataGatewayQuery: values, streams, failures, and what leaving early does; and all commands before a script that fails, and in the cultures where
+# commas, dots, letters and years differ.
 
 BeforeDiscovery {
+    Import-Module (Join-Path $PSScriptRoot '../Comporta/Comporta.psd1') -Force
+    $answering = @(Get-Command -Module Comporta -CommandType Function | Where-Object { $_.OutputType }).Name
     $noPostgres = -not $env:COMPORTA_TEST_POSTGRES
 }
 
@@ -62,11 +65,6 @@ Describe 'Invoke-DataGatewayQuery' {
         @(Invoke-DataGatewayQuery @of -Query $query).Count | Should -Be 2
     }
 
-    It 'does not take a failure further down the pipeline for its own' {
-        { Invoke-DataGatewayQuery @of -Query 'select 1 as n union all select 2' | ForEach-Object { throw 'mine' } } | Should -Throw 'mine'
-        { Get-DataGatewayCluster | ForEach-Object { throw 'mine' } } | Should -Throw 'mine'
-    }
-
     It 'stops the query at the database at once when the pipeline stops, and holds nothing' -Skip:$noPostgres {
         # After its third row this query sleeps for minutes: whoever waits for the rest, or lets it run on, is found out.
         $mark = [guid]::NewGuid().ToString('n')
@@ -119,6 +117,36 @@ Describe 'Invoke-DataGatewayQuery' {
         $count | Should -Be 1000000
         Write-Host ("    {0:n0} rows/s, {1:n1} MB more in use than before" -f ($count / $clock.Elapsed.TotalSeconds), (($peak.Bytes - $before) / 1MB))
         $peak.Bytes - $before | Should -BeLessThan 30MB
+    }
+}
+
+Describe 'Failures of the script' {
+    BeforeAll {
+        $user = New-TestPrincipal 'Installer'
+        Set-DataGatewayInstaller -PrincipalObjectIds $user.Id -Operation Add -GatewayType Resource
+        try { throw 'something to resolve' } catch { $resolvable = $_ }
+        $login = @{ ApplicationId = $stage.AdminId; ClientSecret = (Get-Secret $stage.AdminSecret) }
+        $key = @{ RecoveryKey = (Get-TestKey) }
+        # What a command needs for an answer; the others need nothing.
+        $arguments = @{
+            'Add-DataGatewayCluster' = { $key + @{ GatewayName = [guid]::NewGuid() } }; 'Add-DataGatewayClusterMember' = { $key + @{ GatewayClusterId = $id; GatewayName = [guid]::NewGuid() } }
+            'Restore-DataGatewayClusterMember' = { $key + @{ GatewayClusterId = $id; MemberGatewayId = $id } }; 'Connect-DataGatewayServiceAccount' = { $login }
+            'New-DataGatewayClusterDatasource' = { @{ GatewayClusterId = $id; DatasourceName = [guid]::NewGuid(); DatasourceType = 'Web'; ConnectionDetails = @{ url = 'https://example.com' } } }
+            'Get-DataGatewayClusterDatasourceStatus' = { $of }; 'Get-DataGatewayClusterDatasourceUser' = { $of }; 'Invoke-DataGatewayQuery' = { $of + @{ Query = 'select 1 as n union all select 2' } }
+            'Get-DataGatewayClusterDatasource' = { @{ GatewayClusterId = $id } }; 'Get-DataGatewayClusterMember' = { @{ GatewayClusterId = $id } }
+            'Get-DataGatewayClusterStatus' = { @{ GatewayClusterId = $id } }; 'Test-DataGatewayRoute' = { @{ GatewayClusterId = $id } }
+            'Invoke-DataGatewayRestMethod' = { @{ Url = '/v2.0/myorg/gatewayRegions' } }; 'Resolve-DataGatewayError' = { @{ Error = $resolvable } }
+        }
+    }
+
+    AfterAll { Get-DataGatewayCluster | Where-Object Id -ne $id | Remove-DataGatewayCluster -Confirm:$false }
+
+    It '<_> does not take one further down the pipeline for its own' -ForEach $answering {
+        foreach ($way in 'SilentlyContinue', 'Ignore', 'Continue', 'Stop') {
+            $given = @{}
+            if ($arguments.ContainsKey($_)) { $given = & $arguments[$_] }
+            { & $_ @given -ErrorAction $way | ForEach-Object { throw 'mine' } } | Should -Throw 'mine' -ErrorId 'mine' -Because "-ErrorAction $way is about the command"
+        }
     }
 }
 

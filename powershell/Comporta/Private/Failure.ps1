@@ -74,14 +74,16 @@ function Stop-Command([System.Management.Automation.PSCmdlet] $Cmdlet, [System.E
     $Cmdlet.ThrowTerminatingError($record)
 }
 
-# Invoke-Guarded runs what a command does and returns what it answers; a failure becomes the command's error. The answer is written
-# by the caller afterwards: a failure further down the pipeline must not pass for one of ours.
+# Invoke-Guarded runs what a command does and returns what it answers; a failure becomes the command's error. What it answers is collected first and
+# written when nothing of ours can fail any more: a failure further down the pipeline, in the caller's script, must not pass for one of ours.
 function Invoke-Guarded([System.Management.Automation.PSCmdlet] $Cmdlet, [object] $Target, [scriptblock] $Action) {
+    $answer = @()
     try {
-        & $Action
+        $answer = @(& $Action)
     } catch {
         Stop-Command $Cmdlet $_.Exception $Target
     }
+    foreach ($item in $answer) { , $item }
 }
 
 # Stop-Unsupported ends a command that makes no sense for a service of one's own.

@@ -57,26 +57,25 @@ function Get-AllDataGatewayClustersAndDatasourcesStatus {
     process {
         $clusters = @(Invoke-Guarded $PSCmdlet $null { Get-DataGatewayCluster -Scope $Scope -RegionKey $RegionKey -ErrorAction Stop })
         foreach ($cluster in $clusters) {
-            Invoke-Guarded $PSCmdlet $cluster.Id { Get-StatusReport $cluster $Scope }
+            $list = Invoke-Guarded $PSCmdlet $cluster.Id { Invoke-Gateway GET (Get-ClusterPath $Scope $cluster.Id '/datasources') }
+            if ($null -eq $list) { continue }
+            foreach ($source in $list.value) { Invoke-Guarded $PSCmdlet $source.id { Get-StatusReport $cluster $source $Scope } }
+            if (@($list.value).Count -eq 0) { New-StatusReport $cluster $null $null }
         }
     }
 }
 
-# Get-StatusReport tries every data source of a cluster.
-function Get-StatusReport($Cluster, [string] $Scope) {
-    $sources = @((Invoke-Gateway GET (Get-ClusterPath $Scope $Cluster.Id '/datasources')).value)
-    if ($sources.Count -eq 0) { return New-StatusReport $Cluster $null $null }
-    foreach ($source in $sources) {
-        $failure = $null
-        try {
-            [void] (Invoke-Gateway GET (Get-ClusterPath $Scope $Cluster.Id "/datasources/$($source.id)/status"))
-        } catch {
-            $failure = Get-RootException $_.Exception
-            Remove-CaughtError $failure
-            if ($failure -isnot [DataGatewayException]) { throw }
-        }
-        New-StatusReport $Cluster $source $failure
+# Get-StatusReport tries a data source.
+function Get-StatusReport($Cluster, $Source, [string] $Scope) {
+    $failure = $null
+    try {
+        [void] (Invoke-Gateway GET (Get-ClusterPath $Scope $Cluster.Id "/datasources/$($Source.id)/status"))
+    } catch {
+        $failure = Get-RootException $_.Exception
+        Remove-CaughtError $failure
+        if ($failure -isnot [DataGatewayException]) { throw }
     }
+    New-StatusReport $Cluster $Source $failure
 }
 
 function New-StatusReport($Cluster, $Source, $Failure) {
