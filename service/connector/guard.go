@@ -15,6 +15,8 @@ type verdict struct {
 	discard bool
 	// unchanging: it changes no rows, and the session's count of them is that of another statement.
 	unchanging bool
+	// commits: it may commit by itself what it writes, or a part of it. Only of others is it certain that a rollback takes everything back.
+	commits bool
 }
 
 // The dialects, as their strings and comments are written.
@@ -23,7 +25,7 @@ var (
 	mysqlLexis     = lexis{backslash: true, code: true, hash: true, dashSpace: true, backticks: true}
 	mysqlPlain     = lexis{code: true, hash: true, dashSpace: true, backticks: true}                        // with sql_mode NO_BACKSLASH_ESCAPES
 	mysqlANSI      = lexis{backslashSingle: true, code: true, hash: true, dashSpace: true, backticks: true} // with sql_mode ANSI_QUOTES
-	sqliteLexis    = lexis{backticks: true, brackets: true}
+	sqliteLexis    = lexis{backticks: true, brackets: true, marks: true, openComments: true}
 	sqlServerLexis = lexis{brackets: true, nested: true, newlines: true}
 )
 
@@ -34,10 +36,17 @@ func writes(what string) *gateway.Error {
 // notReading is the answer for a statement that the database could parse but that does not only read.
 func notReading() *gateway.Error { return writes("its statement does more than read") }
 
+// noStatement is the answer for a text of nothing but spaces, comments and semicolons. What drivers and databases make of one differs, up to
+// the end of the whole process (go-sqlite3 binds parameters to a statement that SQLite did not make).
+func noStatement() error { return gateway.Errorf(gateway.CodeInvalid, "The query has no statement.") }
+
 // guardPostgres: the read-only transaction keeps data safe; the guard keeps out what ends that transaction or does things outside of
 // it (COMMIT, SET, DO, COPY … TO PROGRAM).
 func guardPostgres(text string, readOnly bool) (verdict, error) {
 	s := scan(text, postgresLexis)
+	if s.statements == 0 {
+		return verdict{}, noStatement()
+	}
 	if !readOnly {
 		if s.starts("COPY") {
 			return verdict{}, gateway.Errorf(gateway.CodeInvalid, "COPY is not served; send INSERT or SELECT.")
@@ -53,12 +62,17 @@ func guardMySQL(text string, readOnly bool) (verdict, error) {
 	v := verdict{}
 	for _, l := range []lexis{mysqlLexis, mysqlPlain, mysqlANSI} {
 		s := scan(text, l)
+		if s.statements == 0 {
+			return verdict{}, noStatement()
+		}
 		if tellsOfOthers(&s) {
 			return verdict{}, gateway.Errorf(gateway.CodeInvalid, "Warnings and diagnostics are not served: they would be those of another request.")
 		}
 		v.discard = v.discard || s.variables || s.hints || callsUnknown(&s)
 		if !readOnly {
-			v.discard = v.discard || !s.starts("SELECT", "WITH", "INSERT", "UPDATE", "DELETE", "REPLACE")
+			plain := s.starts("SELECT", "WITH", "INSERT", "UPDATE", "DELETE", "REPLACE")
+			v.discard = v.discard || !plain
+			v.commits = v.commits || !plain || s.hints || s.doubtful
 			continue
 		}
 		reads := s.starts("SELECT", "WITH", "SHOW", "EXPLAIN", "DESCRIBE", "DESC", "VALUES", "TABLE")
@@ -83,7 +97,10 @@ func explainsInsert(s *script) bool {
 // dangerous PRAGMAs. The guard adds one statement per request and the words that SQLite calls read-only although they are not.
 func guardSQLite(text string, readOnly bool) (verdict, error) {
 	s := scan(text, sqliteLexis)
-	if s.statements > 1 {
+	switch {
+	case s.statements == 0:
+		return verdict{}, noStatement()
+	case s.statements > 1:
 		return verdict{}, gateway.Errorf(gateway.CodeInvalid, "The query has more than one statement.")
 	}
 	unchanging := !s.starts("INSERT", "UPDATE", "DELETE", "REPLACE", "WITH")
@@ -109,13 +126,21 @@ var sqlServerWriters = []string{
 var sqlServerPairs = [][2]string{{"NEXT", "VALUE"}, {"END", "CONVERSATION"}, {"GET", "CONVERSATION"}, {"MOVE", "CONVERSATION"},
 	{"ADD", "SIGNATURE"}, {"ADD", "COUNTER"}}
 
+// sqlServerCommits reports whether a batch may commit by itself: by COMMIT, or in a procedure, which needs no EXECUTE where a batch begins.
+func sqlServerCommits(s *script) bool {
+	return s.open || s.doubtful || !s.starts("SELECT", "WITH", "INSERT", "UPDATE", "DELETE", "MERGE") || s.has("COMMIT", "EXEC", "EXECUTE")
+}
+
 // guardSQLServer: SQL Server has no read-only transactions and takes several statements without a semicolon between them. So a
 // read-only request is one SELECT, with or without a WITH before it, and nothing else; in doubt it is refused.
 func guardSQLServer(text string, readOnly bool) (verdict, error) {
-	if !readOnly {
-		return verdict{}, nil
-	}
 	s := scan(text, sqlServerLexis)
+	switch {
+	case s.statements == 0:
+		return verdict{}, noStatement()
+	case !readOnly:
+		return verdict{commits: sqlServerCommits(&s)}, nil
+	}
 	paired := func(words [2]string) bool { return s.pair(words[0], words[1]) }
 	if s.open || s.doubtful || s.statements > 1 || !s.starts("SELECT", "WITH") || s.has(sqlServerWriters...) || slices.ContainsFunc(sqlServerPairs, paired) {
 		return verdict{}, writes("only a single SELECT is allowed in it")

@@ -1,8 +1,11 @@
 package connector
 
 import (
+	"reflect"
 	"strings"
 	"testing"
+
+	"github.com/mattn/go-sqlite3"
 
 	"comporta/service/gateway"
 )
@@ -27,7 +30,6 @@ func TestSQLServerGuard(t *testing.T) {
 		"select '":                                                                                false,
 		"select [a":                                                                               false,
 		"begin tran select 1":                                                                     false,
-		"":                                                                                        false,
 		"-- select\ninsert t values (1)":                                                          false,
 		"select 1 /**/ into /**/ t":                                                               false,
 		"select 'a''' into t from u":                                                              false,
@@ -119,17 +121,62 @@ func TestPostgresGuardSeesWhatACarriageReturnUncovers(t *testing.T) {
 	}
 }
 
+// What SQLite makes no statement of must not reach the driver, which ends the process then.
+func TestATextWithoutAStatementIsRefused(t *testing.T) {
+	everyRig(t, func(t *testing.T, r *rig) {
+		nothing := []string{"-- x", ";", "/* */", " \t\r\n", ";;-- x\n;/* ; */"}
+		if r.task.DataSource.Type == gateway.TypeExtension {
+			nothing = append(nothing, "\ufeff", "/* open", "\ufeff;/**", "; \ufeff -- x\n/*/")
+		}
+		for _, text := range nothing {
+			for _, readOnly := range []bool{true, false} {
+				r.refused(readOnly, text, gateway.CodeInvalid)
+			}
+		}
+		r.read("-- x\n select 1 -- y")
+	})
+	for _, readOnly := range []bool{true, false} {
+		if _, err := guardSQLServer(" ; -- x\n", readOnly); !gateway.IsCode(err, gateway.CodeInvalid) {
+			t.Error(err)
+		}
+	}
+	r, _ := sqliteRig(t)
+	for _, text := range []string{"\ufeffselect 1", ";\ufeff;select 1 /* open", "select 1; /* open"} {
+		r.read(text)
+	}
+}
+
+// isNothing reports whether SQLite makes no statement of a text. The driver keeps to itself that it did not.
+func isNothing(t *testing.T, conn *sqlite3.SQLiteConn, text string) bool {
+	if strings.Contains(text, "\x00") {
+		return false // refused before a guard sees it
+	}
+	stmt, err := conn.Prepare(text)
+	if err != nil {
+		return false
+	}
+	defer stmt.Close()
+	return reflect.ValueOf(stmt).Elem().FieldByName("s").IsNil()
+}
+
 // Whatever a guard lets through as one reading statement must still be seen when a writing one follows it.
 func FuzzGuard(f *testing.F) {
 	for _, seed := range []string{"select 1", "select 'a' -- b", "with x as (select [a]) select 1 /* x */", "select \"", "select `a\\`", "é", "/*!", ";;", "-- \r copy t to program 'x' /* \n select 1 */", "select 1 -- \r", "select 1delete from t",
-		"select 1e1into @a", "select 1.e1into @a", "select .5into @a", `select \Ninto @a`, "select $1exec p", "select 1 --\x7f into @a", "select 0x"} {
+		"select 1e1into @a", "select 1.e1into @a", "select .5into @a", `select \Ninto @a`, "select $1exec p", "select 1 --\x7f into @a", "select 0x",
+		"-- x", "/* */;", "\ufeff", "/* open", "/*/"} {
 		f.Add(seed)
+	}
+	memory, err := (&sqlite3.SQLiteDriver{}).Open(":memory:")
+	if err != nil {
+		f.Fatal(err)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		for _, readOnly := range []bool{true, false} {
 			_, _ = guardPostgres(text, readOnly)
 			_, _ = guardMySQL(text, readOnly)
-			_, _ = guardSQLite(text, readOnly)
+			if _, err := guardSQLite(text, readOnly); err == nil && isNothing(t, memory.(*sqlite3.SQLiteConn), text) {
+				t.Errorf("%q makes no statement", text)
+			}
 		}
 		if _, err := guardSQLServer(text, true); err != nil {
 			return

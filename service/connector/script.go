@@ -20,6 +20,8 @@ type lexis struct {
 	returns bool
 	// newlines: only they surely end such a comment; what else could is not told by anybody: SQL Server.
 	newlines bool
+	// A byte order mark is white space anywhere, and a comment that does not end is one all the same: SQLite.
+	marks, openComments bool
 }
 
 // script is what the guard needs of a statement's text: what stands outside of strings, quoted names and comments.
@@ -167,6 +169,8 @@ const (
 	otherPart             // any one other character
 )
 
+const byteOrderMark = "\ufeff"
+
 // next returns where the piece at i ends and what it is.
 func (l lexis) next(text string, i int) (end int, what part) {
 	rest := text[i:]
@@ -184,6 +188,8 @@ func (l lexis) next(text string, i int) (end int, what part) {
 		return l.quoted(text, i)
 	case b <= ' ':
 		return i + 1, spacePart
+	case l.marks && strings.HasPrefix(rest, byteOrderMark):
+		return i + len(byteOrderMark), spacePart
 	}
 	if n := wordLength(rest); n > 0 {
 		return i + n, wordPart
@@ -239,6 +245,9 @@ func (l lexis) blockComment(text string, i int) (int, part) {
 		default:
 			j++
 		}
+	}
+	if l.openComments {
+		return len(text), spacePart
 	}
 	return len(text), openPart
 }
