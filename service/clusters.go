@@ -26,8 +26,9 @@ type Clusters struct {
 type NewCluster struct {
 	Name, MemberName, Description, Region string
 	RecoveryKey                           string
-	// Overwrite takes over an existing cluster of that name, if the recovery key is its own.
-	Overwrite bool
+	// Overwrite takes over a member of an existing cluster of that name, if the recovery key is its own: the one that MemberName names, which
+	// must be there, else the primary. MustExist then refuses to make a new cluster when there is none of that name.
+	Overwrite, MustExist bool
 }
 
 // Invitation is a member that waits for its machine, and the token with which one machine may take it over once.
@@ -45,9 +46,12 @@ func (s *Clusters) Create(ctx context.Context, caller *gateway.Caller, n NewClus
 	}
 	if n.Overwrite {
 		if old, err := s.byName(ctx, c.Name); err == nil {
-			return s.takeOver(ctx, caller, old, n.RecoveryKey)
+			return s.takeOver(ctx, caller, old, n.RecoveryKey, n.named(m))
 		} else if !gateway.IsCode(err, gateway.CodeNotFound) {
 			return Invitation{}, err
+		}
+		if n.MustExist {
+			return Invitation{}, gateway.Errorf(gateway.CodeNotFound, "There is no cluster %q that could be taken over.", c.Name)
 		}
 	}
 	if c.Key, err = s.newKey(ctx, n.RecoveryKey); err != nil {
@@ -148,9 +152,18 @@ func (s *Clusters) byName(ctx context.Context, name string) (gateway.Cluster, er
 	return c, err
 }
 
-// takeOver readies the primary of an existing cluster for a new machine: the ids, data sources and rights stay. It takes the cluster's
-// recovery key and the right to manage the cluster; a caller without that right learns only that the name is taken.
-func (s *Clusters) takeOver(ctx context.Context, caller *gateway.Caller, old gateway.Cluster, recoveryKey string) (Invitation, error) {
+// named is the name of the member that is asked for by name; "" when none is.
+func (n *NewCluster) named(m gateway.Member) string {
+	if n.MemberName == "" {
+		return ""
+	}
+	return m.Name
+}
+
+// takeOver readies a member of an existing cluster for a new machine, by its name, or the primary when none is named: the ids, data sources
+// and rights stay. It takes the cluster's recovery key and the right to manage the cluster; a caller without that right learns only that the
+// cluster's name is taken.
+func (s *Clusters) takeOver(ctx context.Context, caller *gateway.Caller, old gateway.Cluster, recoveryKey, name string) (Invitation, error) {
 	state, err := s.directory.get(ctx, old.ID)
 	if err != nil {
 		return Invitation{}, err
@@ -161,7 +174,14 @@ func (s *Clusters) takeOver(ctx context.Context, caller *gateway.Caller, old gat
 	if err := s.guard.try(ctx, old.ID, func() bool { return recovery.CheckKey([]byte(recoveryKey), old.Key) }); err != nil {
 		return Invitation{}, err
 	}
-	return s.reinvite(ctx, caller, old.ID, old.PrimaryID)
+	if name == "" {
+		return s.reinvite(ctx, caller, old.ID, old.PrimaryID)
+	}
+	m := memberNamed(state, name)
+	if m == nil {
+		return Invitation{}, noneNamed(state, name)
+	}
+	return s.reinvite(ctx, caller, old.ID, m.ID)
 }
 
 // ClusterPatch changes what is not nil. ResetLimits first takes all limits back to the defaults. SentBack says that the limits came with the

@@ -71,12 +71,15 @@ type CreateClusterRequest struct {
 	Name string `json:"name" required:"true" validate:"required"`
 	// RecoveryKey is what machines join with; at least 8 characters. It is not kept and cannot be found again.
 	RecoveryKey string `json:"recoveryKey" required:"true" validate:"required"`
-	// MemberName names the first member; the cluster's name when left out.
+	// MemberName names the first member, which has the cluster's name when it is left out; or the member that is taken over.
 	MemberName  string `json:"memberName"`
 	Description string `json:"description"`
 	Region      string `json:"region"`
-	// OverwriteExistingGateway takes over the cluster of that name, if the recovery key is its own: ids, data sources and rights stay.
+	// OverwriteExistingGateway readies a member of the cluster of that name for a rebuilt machine, if the recovery key is its own: the one that
+	// memberName names, else the primary. Ids, data sources and rights stay.
 	OverwriteExistingGateway bool `json:"overwriteExistingGateway"`
+	// MustExist, with overwriteExistingGateway, refuses to make a new cluster when there is none of that name.
+	MustExist bool `json:"mustExist"`
 }
 
 // Invitation is a member that waits for its machine. The token is shown this once and good for an hour.
@@ -104,7 +107,7 @@ func invitation(i service.Invitation, id gateway.ID, name string) Invitation {
 //	@Security		oauth2
 //	@Param			body	body		CreateClusterRequest	true	"the cluster"
 //	@Success		201		{object}	Invitation
-//	@Failure		400,401,403,408,409,413,429	{object}	ErrorResponse
+//	@Failure		400,401,403,404,408,409,413,429	{object}	ErrorResponse
 //	@Router			/v2.0/myorg/gatewayClusters [post]
 func (h *Handlers) CreateCluster(c echo.Context) error {
 	var r CreateClusterRequest
@@ -112,7 +115,7 @@ func (h *Handlers) CreateCluster(c echo.Context) error {
 		return err
 	}
 	i, err := h.Service.Clusters.Create(c.Request().Context(), rest.Caller(c), service.NewCluster{Name: r.Name, MemberName: r.MemberName, Description: r.Description,
-		Region: r.Region, RecoveryKey: r.RecoveryKey, Overwrite: r.OverwriteExistingGateway})
+		Region: r.Region, RecoveryKey: r.RecoveryKey, Overwrite: r.OverwriteExistingGateway, MustExist: r.MustExist})
 	if err != nil {
 		return err
 	}

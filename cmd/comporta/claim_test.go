@@ -58,3 +58,25 @@ func TestOverwriteOfAnUnknownMember(t *testing.T) {
 		t.Errorf("members: %v", list)
 	}
 }
+
+// Nor when there is no cluster of that name; and of a cluster that is there only the member of that name is taken over.
+func TestOverwriteByTheNameOfACluster(t *testing.T) {
+	s := newStory(t)
+	s.join("one")
+	second := s.join("two")
+	join := func(cluster, name string) *program {
+		return start(t, s.login(), "member", "join", "--server", s.address, "--state", s.folder("new "+cluster+name), "--name", name, "--new-cluster", cluster, "--overwrite")
+	}
+	for _, c := range [][3]string{{"Nowhere", "two", `no cluster "Nowhere"`}, {"Story", "nobody", `no member "nobody"`}} {
+		p := join(c[0], c[1])
+		if status := p.exit(); status != exitFailure || !strings.Contains(p.stderr.String(), c[2]) {
+			t.Errorf("%s: status %d: %s", c[0], status, p.stderr)
+		}
+	}
+	if found := join("Story", "two").says(`member id +(\S+)`); found[1] != second.String() {
+		t.Errorf("the rebuilt machine is %s, not %s", found[1], second)
+	}
+	if list := s.admin(t, nil, "clusters", "list"); len(list) != 1 {
+		t.Errorf("clusters: %v", list)
+	}
+}

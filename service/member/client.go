@@ -54,7 +54,7 @@ func (c *client) login(ctx context.Context, id, secret string) error {
 // invite creates the cluster, or adds a member to one, and returns the enrolment token.
 func (c *client) invite(ctx context.Context, r JoinRequest) (string, error) {
 	path := "/v2.0/myorg/gatewayClusters"
-	body := map[string]any{"name": r.NewCluster, "memberName": r.Name, "recoveryKey": r.RecoveryKey, "overwriteExistingGateway": r.Overwrite}
+	body := map[string]any{"name": r.NewCluster, "memberName": r.Name, "recoveryKey": r.RecoveryKey, "overwriteExistingGateway": r.Overwrite, "mustExist": r.MustExist}
 	if r.Description != "" {
 		body["description"] = r.Description
 	}
@@ -149,7 +149,7 @@ var hints = map[gateway.Code]string{
 	gateway.CodeRecoveryKeyWrong:     "it is the key that the cluster was created with, or was changed to",
 	gateway.CodeRecoveryKeyLocked:    "wait a minute before the next try",
 	gateway.CodeDuplicateMemberName:  "choose another --name, or add --overwrite to take that member over with the recovery key",
-	gateway.CodeDuplicateClusterName: "choose another name, or add --overwrite to take that cluster over with its recovery key",
+	gateway.CodeDuplicateClusterName: "choose another name; or add --overwrite to take its member over that --name names, with its recovery key",
 	gateway.CodeInstallRestricted:    "ask a TenantAdmin to add you to the installers",
 }
 

@@ -150,7 +150,7 @@ func TestJoiningANewCluster(t *testing.T) {
 	if s.Server != b.URL || s.ClusterID != "11111111-1111-1111-1111-11111111111a" || s.ClusterName != "Süd" || s.MemberName != "m1" {
 		t.Errorf("got %+v", s)
 	}
-	want := map[string]any{"name": "Süd", "memberName": "m1", "recoveryKey": testRecoveryKey, "description": "d", "region": "westeurope", "overwriteExistingGateway": false}
+	want := map[string]any{"name": "Süd", "memberName": "m1", "recoveryKey": testRecoveryKey, "description": "d", "region": "westeurope", "overwriteExistingGateway": false, "mustExist": false}
 	if got := b.bodies["/v2.0/myorg/gatewayClusters"]; !maps.Equal(got, want) {
 		t.Errorf("sent %v", got)
 	}
