@@ -109,12 +109,18 @@ func TestDispatchRefuses(t *testing.T) {
 // large registers a file of 80 MB, more than all the windows and buffers on the way hold.
 func (w *world) large() string {
 	w.t.Helper()
-	path := filepath.Join(w.folder, "large.csv")
-	if err := os.WriteFile(path, []byte("a,b\n"+strings.Repeat("1,abcdefghijklmnopqrstuvwxyz\n", 2_800_000)), 0o600); err != nil {
+	return w.file("large.csv", "a,b\n"+strings.Repeat("1,abcdefghijklmnopqrstuvwxyz\n", 2_800_000))
+}
+
+// file writes a file where members may read it and makes a data source of it.
+func (w *world) file(name, text string) string {
+	w.t.Helper()
+	path := filepath.Join(w.folder, name)
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		w.t.Fatal(err)
 	}
 	var made struct{ ID string }
-	w.must(201, "POST", "/gatewayClusters/"+w.cluster+"/datasources", map[string]any{"datasourceType": "File", "datasourceName": "large",
+	w.must(201, "POST", "/gatewayClusters/"+w.cluster+"/datasources", map[string]any{"datasourceType": "File", "datasourceName": name,
 		"connectionDetails": fmt.Sprintf(`{"path":%q}`, path), "credentialDetails": w.credentials()}, &made)
 	return made.ID
 }

@@ -29,6 +29,14 @@ func (s *Server) requestID(next echo.HandlerFunc) echo.HandlerFunc {
 	}
 }
 
+// boundAnswer bounds what follows, whatever that is: a stranger needs no route to hold an answer.
+func (s *Server) boundAnswer(next echo.HandlerFunc) echo.HandlerFunc {
+	return func(c echo.Context) error {
+		rest.BoundAnswer(c, s.cfg.Now().Add(s.cfg.AnswerTimeout))
+		return next(c)
+	}
+}
+
 // accessLog writes one line per request: no query string, no header, no body. aborted says that the connection was cut on purpose.
 func (s *Server) accessLog(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
@@ -75,9 +83,6 @@ func (s *Server) recoverPanic(next echo.HandlerFunc) echo.HandlerFunc {
 func (s *Server) guarded(r rest.Route) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		c.Set(styleKey, r.Style)
-		if c.Request().ProtoMajor == 2 && !r.Streams {
-			_ = http.NewResponseController(c.Response()).SetWriteDeadline(s.cfg.Now().Add(s.cfg.AnswerTimeout))
-		}
 		if r.Public {
 			if err := checkQuery(c); err != nil {
 				return err
@@ -98,6 +103,9 @@ func (s *Server) guarded(r rest.Route) echo.HandlerFunc {
 		}
 		if err := checkQuery(c); err != nil {
 			return err
+		}
+		if r.Streams {
+			rest.BoundAnswer(c, time.Time{}) // it has a limit of its own
 		}
 		return r.Handler(c)
 	}

@@ -62,7 +62,7 @@ func New(cfg Config) *Server {
 	e.HTTPErrorHandler = s.fail
 	// The order: every answer has a request id; paths have one form before they are routed; a panic is an answer like any other; what is
 	// logged is what was answered. Authentication and permission come per route, from the table.
-	e.Pre(s.requestID, s.awaitBody, s.accessLog, s.recoverPanic, normalise)
+	e.Pre(s.requestID, s.boundAnswer, s.awaitBody, s.accessLog, s.recoverPanic, normalise)
 	s.routes = s.table()
 	for _, r := range s.routes {
 		e.Add(r.Method, echoPath(r.Path), s.guarded(r))
@@ -106,8 +106,13 @@ func (s *Server) fail(err error, c echo.Context) {
 	rest.CommonHeaders(c, e)
 	// What the caller is not told, the operator must be: a full disk, a database that is gone.
 	if rest.Status(e.Code) == http.StatusInternalServerError || e.Code == gateway.CodeUnavailable {
-		s.cfg.Log.Error("request failed inside", "request", rest.RequestID(c), "error", e)
+		level := slog.LevelError
+		if c.Request().Context().Err() != nil { // whoever asked hung up, and that is why it failed
+			level = slog.LevelDebug
+		}
+		s.cfg.Log.Log(c.Request().Context(), level, "request failed inside", "request", rest.RequestID(c), "error", e)
 	}
+	rest.BoundAnswer(c, s.cfg.Now().Add(s.cfg.AnswerTimeout))
 	s.closeIfSending(c)
 	if err := style.Error(c, e); err != nil {
 		s.cfg.Log.Debug("the error answer could not be sent", "request", rest.RequestID(c), "error", err)

@@ -109,11 +109,14 @@ func (h *Handlers) Dispatch(c echo.Context) error {
 		return err
 	}
 	defer response.Body.Close()
-	return stream(c, response)
+	return stream(c, response, h.Now)
 }
 
+// lastBytes is how long the end of an answer over HTTP/2 may take to be read: what is still in buffers goes out when the handler has returned.
+const lastBytes = time.Minute
+
 // stream passes the answer on as it comes.
-func stream(c echo.Context, r *service.Response) error {
+func stream(c echo.Context, r *service.Response, now func() time.Time) error {
 	w := c.Response()
 	header(w.Header(), r)
 	status := http.StatusOK
@@ -125,7 +128,8 @@ func stream(c echo.Context, r *service.Response) error {
 		w.Header().Set("Trailer", trailerRows+", "+trailerTruncated+", "+trailerError)
 	}
 	w.WriteHeader(status)
-	err := copyInTime(w, r)
+	err := copyInTime(w, r, c.Request().ProtoMajor == 2)
+	rest.BoundAnswer(c, now().Add(lastBytes))
 	if err == nil {
 		if r.Length < 0 {
 			s := r.Summary()
@@ -159,9 +163,9 @@ func header(h http.Header, r *service.Response) {
 var longAgo = time.Unix(1, 0)
 
 // copyInTime is copyBody for a caller that may stand still: when the request's time is up, a write that waits for him fails. A short answer
-// goes without: it does not wait.
-func copyInTime(w *echo.Response, r *service.Response) (err error) {
-	if r.Context == nil || r.Length >= 0 && r.Length <= passesThrough {
+// over HTTP/1.1 goes without: it does not wait, and whoever leaves it unread for long is noticed by the kernel.
+func copyInTime(w *echo.Response, r *service.Response, http2 bool) (err error) {
+	if r.Context == nil || r.Length >= 0 && r.Length <= passesThrough && !http2 {
 		return copyBody(w, r)
 	}
 	over := make(chan struct{})

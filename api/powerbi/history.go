@@ -114,6 +114,9 @@ func (h *Handlers) ListAudit(c echo.Context) error {
 	return c.JSON(http.StatusOK, page)
 }
 
+// auditPageTime is how long a page of the export may take to be read.
+const auditPageTime = 5 * time.Minute
+
 // exportAudit streams everything that matches, page by page.
 func (h *Handlers) exportAudit(c echo.Context) error {
 	if err := serves(c); err != nil {
@@ -126,6 +129,7 @@ func (h *Handlers) exportAudit(c echo.Context) error {
 	w := c.Response()
 	w.Header().Set("Content-Type", string(gateway.FormatNDJSON))
 	for first := true; ; first = false {
+		rest.BoundAnswer(c, h.Now().Add(auditPageTime)) // of this page: the whole of it may be long
 		entries, err := h.Service.History.Audit(c.Request().Context(), f)
 		if err != nil && first {
 			return err

@@ -40,7 +40,7 @@ func serving(t *testing.T, http2 bool, end func(), responses ...*service.Respons
 		if !ok {
 			return echo.ErrNotFound
 		}
-		return stream(c, r)
+		return streamed(c, r)
 	})
 	server = httptest.NewUnstartedServer(e)
 	if server.EnableHTTP2 = http2; http2 {

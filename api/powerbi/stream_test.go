@@ -7,6 +7,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/labstack/echo/v4"
 
@@ -21,7 +22,7 @@ func reply(t *testing.T, body io.Reader, length int64, upstream int) (*http.Resp
 	t.Helper()
 	e := echo.New()
 	e.GET("/", func(c echo.Context) error {
-		return stream(c, &service.Response{AnswerHeader: gateway.AnswerHeader{ContentType: "text/csv", UpstreamStatus: upstream}, MemberID: memberID, MemberName: "Büro 1",
+		return streamed(c, &service.Response{AnswerHeader: gateway.AnswerHeader{ContentType: "text/csv", UpstreamStatus: upstream}, MemberID: memberID, MemberName: "Büro 1",
 			Attempts: 2, Length: length, Body: io.NopCloser(body), Summary: func() gateway.Summary { return gateway.Summary{Rows: 7, Truncated: true} }})
 	})
 	server := httptest.NewServer(e)
@@ -110,7 +111,7 @@ func replyOrCut(t *testing.T, body io.Reader, length int64) (*http.Response, str
 	t.Helper()
 	e := echo.New()
 	e.GET("/", func(c echo.Context) error {
-		return stream(c, &service.Response{Length: length, Body: io.NopCloser(body), Summary: func() gateway.Summary { return gateway.Summary{} }})
+		return streamed(c, &service.Response{Length: length, Body: io.NopCloser(body), Summary: func() gateway.Summary { return gateway.Summary{} }})
 	})
 	server := httptest.NewServer(e)
 	defer server.Close()
@@ -128,7 +129,7 @@ func TestAnAnswerIsPassedOnAsItComes(t *testing.T) {
 	body, member := io.Pipe()
 	e := echo.New()
 	e.GET("/", func(c echo.Context) error {
-		return stream(c, &service.Response{Length: -1, Body: body, Summary: func() gateway.Summary { return gateway.Summary{} }})
+		return streamed(c, &service.Response{Length: -1, Body: body, Summary: func() gateway.Summary { return gateway.Summary{} }})
 	})
 	server := httptest.NewServer(e)
 	defer server.Close()
@@ -152,7 +153,7 @@ func BenchmarkStream(b *testing.B) {
 	const size = 64 << 20
 	e := echo.New()
 	e.GET("/", func(c echo.Context) error {
-		return stream(c, &service.Response{Length: -1, Body: io.NopCloser(io.LimitReader(zeros{}, size)), Summary: func() gateway.Summary { return gateway.Summary{} }})
+		return streamed(c, &service.Response{Length: -1, Body: io.NopCloser(io.LimitReader(zeros{}, size)), Summary: func() gateway.Summary { return gateway.Summary{} }})
 	})
 	server := httptest.NewServer(e)
 	defer server.Close()
@@ -172,3 +173,5 @@ func BenchmarkStream(b *testing.B) {
 type zeros struct{}
 
 func (zeros) Read(p []byte) (int, error) { return len(p), nil }
+
+func streamed(c echo.Context, r *service.Response) error { return stream(c, r, time.Now) }

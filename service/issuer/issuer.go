@@ -61,20 +61,24 @@ func (s *Set) Verify(ctx context.Context, url, bearer string) (gateway.ID, time.
 	}
 	keys, err := i.current(ctx)
 	if err != nil {
-		return "", time.Time{}, keysMissing(err)
+		return "", time.Time{}, keysMissing(ctx, err)
 	}
 	asked := &question{keys: keys}
 	token, err := oidc.NewVerifier(url, asked, i.rules).Verify(ctx, bearer)
 	switch {
 	case asked.failed != nil:
-		return "", time.Time{}, keysMissing(asked.failed)
+		return "", time.Time{}, keysMissing(ctx, asked.failed)
 	case err != nil:
 		return "", time.Time{}, gateway.Wrap(gateway.CodeUnauthorized, err, "The access token is not a good one of its issuer, or is not for this service.")
 	}
 	return i.read(token)
 }
 
-func keysMissing(cause error) error {
+// keysMissing is no fault of the issuer when whoever waited for its keys hung up.
+func keysMissing(ctx context.Context, cause error) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
 	return gateway.Wrap(gateway.CodeUnavailable, cause, "The issuer of the access token cannot be asked for its keys; try again in a moment.")
 }
 
