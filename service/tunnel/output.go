@@ -44,6 +44,10 @@ type output struct {
 	begun, sent, ended bool
 	// waiting: the timer is set to flush; until Begin it is set to say 102.
 	waiting bool
+	// taken is how much was written so far, in or out of the buffer. last: the buffer ends with the last byte of a promised length, which waits
+	// for the end of the answer: with it the caller has all, and must find the place free. An answer that fails after it stays short by it.
+	taken int64
+	last  bool
 	// piece is how much of a large write goes out at once; 0 before the first.
 	piece int
 	err   error
@@ -108,6 +112,10 @@ func (o *output) Write(p []byte) (int, error) {
 	if err := o.ready(); err != nil {
 		return 0, err
 	}
+	if len(p) == 0 {
+		return 0, nil
+	}
+	o.taken, o.last = o.taken+int64(len(p)), false // what is in the buffer is not the end any more
 	if len(o.buffer)+len(p) > bufferSize {
 		if err := o.send(); err != nil {
 			return 0, err
@@ -116,9 +124,20 @@ func (o *output) Write(p []byte) (int, error) {
 			return o.writePieces(p)
 		}
 	}
-	o.buffer = append(o.buffer, p...)
-	o.schedule()
+	o.hold(p)
 	return len(p), nil
+}
+
+// hold takes p, the end of what was written so far, into the buffer.
+func (o *output) hold(p []byte) {
+	o.buffer = append(o.buffer, p...)
+	o.last = o.complete()
+	o.schedule()
+}
+
+// complete reports whether the promised length was written.
+func (o *output) complete() bool {
+	return o.header.PromisedLength > 0 && o.taken == o.header.PromisedLength
 }
 
 // writePieces writes p in pieces, each a frame of its own. Between the bytes of a frame nothing else of the tunnel comes through, not even
@@ -126,10 +145,14 @@ func (o *output) Write(p []byte) (int, error) {
 // buffer: net/http would keep it in its own, if it is small, and nobody would send it while the data source is silent.
 func (o *output) writePieces(p []byte) (written int, err error) {
 	o.piece = max(o.piece, minPiece)
-	for len(p)-written >= minPiece && o.err == nil {
+	most := len(p)
+	if o.complete() {
+		most--
+	}
+	for most-written >= minPiece && o.err == nil {
 		began := o.clock()
 		var n int
-		n, o.err = o.w.Write(p[written:min(written+o.piece, len(p))])
+		n, o.err = o.w.Write(p[written:min(written+o.piece, most)])
 		written += n
 		switch took := o.clock() - began; {
 		case took < quickPiece:
@@ -139,8 +162,7 @@ func (o *output) writePieces(p []byte) (written int, err error) {
 		}
 	}
 	if o.err == nil && written < len(p) {
-		o.buffer = append(o.buffer, p[written:]...)
-		o.schedule()
+		o.hold(p[written:])
 		written = len(p)
 	}
 	return written, o.err
@@ -176,7 +198,7 @@ func (o *output) schedule() {
 	}
 }
 
-// send writes header and buffer. From here on the answer is a stream.
+// send writes header and buffer, but for a last byte. From here on the answer is a stream.
 func (o *output) send() error {
 	if !o.sent {
 		o.sent = true
@@ -196,10 +218,14 @@ func (o *output) send() error {
 	if o.w == nil {
 		return o.err
 	}
+	rest := o.buffer[:0]
+	if o.last {
+		rest = o.cut()
+	}
 	if len(o.buffer) > 0 && o.err == nil {
 		_, o.err = o.w.Write(o.buffer)
-		o.buffer = o.buffer[:0]
 	}
+	o.buffer = append(o.buffer[:0], rest...)
 	if o.err == nil {
 		o.err = http.NewResponseController(o.w).Flush()
 	}
@@ -215,6 +241,7 @@ func (o *output) finish(s gateway.Summary) {
 		o.whole(gateway.Errorf(gateway.CodeInternal, "The member made no answer."), http.StatusInternalServerError)
 	case o.sent:
 		last := o.cut()
+		o.last = false
 		if o.send() == nil {
 			o.leave()
 			_, o.err = o.w.Write(last)
