@@ -190,7 +190,7 @@ func (b *outbox) Read(p []byte) (int, error) {
 			return 0, io.EOF
 		}
 	}
-	n := copy(p, b.batch[b.given:])
+	n := copy(p[:min(len(p), uploadPiece)], b.batch[b.given:])
 	b.given += n
 	return n, nil
 }

@@ -168,7 +168,7 @@ func (n *lane) wait(ctx context.Context, c *call, task *gateway.Task) (*gateway.
 
 // next waits for the frame that ends the call on the lane, or for the reason to give it up.
 func (n *lane) next(ctx context.Context, c *call, task *gateway.Task) (frame, *gateway.AttemptError) {
-	cfg, began := &n.link.reg.cfg, n.link.reg.clock()
+	cfg, patience := &n.link.reg.cfg, admission{link: n.link, began: n.link.reg.clock()}
 	c.timer.Reset(cfg.AdmissionTimeout)
 	admitted := false
 	for {
@@ -191,7 +191,11 @@ func (n *lane) next(ctx context.Context, c *call, task *gateway.Task) (frame, *g
 			if admitted {
 				return frame{}, started(errOverdue, nil)
 			}
-			n.link.waitedInVain(began)
+			if more := patience.more(); more > 0 {
+				c.timer.Reset(more)
+				continue
+			}
+			n.link.waitedInVain(patience.began)
 			return frame{}, unreachable(errNotAdmitted)
 		case <-ctx.Done():
 			return frame{}, started(context.Cause(ctx), ctx.Err())

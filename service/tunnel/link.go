@@ -28,7 +28,9 @@ type link struct {
 	member *member
 	reg    *Registry
 	conn   *conn
-	client *http.ClientConn
+	// uploads knows how much of what was sent the member has taken.
+	uploads *uploads
+	client  *http.ClientConn
 	// lane is the fast lane, nil when there is none (yet); laneKnown is closed when it is known whether there will be one.
 	lane      atomic.Pointer[lane]
 	laneKnown chan struct{}
@@ -54,13 +56,14 @@ type link struct {
 
 // serve runs one tunnel from the 101 to its end. watch closes the connection unless it is moved on by reports.
 func (r *Registry) serve(c *conn, who visitor, watch *time.Timer) {
-	client, err := newClient(c, r.cfg)
+	u := newUploads(c)
+	client, err := newClient(u, r.cfg)
 	if err != nil {
 		r.cfg.Log.Debug("tunnel: no HTTP/2", "member", who.Member, "error", err)
 		return
 	}
 	m := r.member(who.Member)
-	l := &link{claims: who.claims, key: who.key, member: m, reg: r, conn: c, client: client, told: make(chan struct{}, 1), laneKnown: make(chan struct{})}
+	l := &link{claims: who.claims, key: who.key, member: m, reg: r, conn: c, uploads: u, client: client, told: make(chan struct{}, 1), laneKnown: make(chan struct{})}
 	m.add(l)
 	var lanes sync.WaitGroup
 	if l.recheck() {
@@ -76,7 +79,7 @@ func (r *Registry) serve(c *conn, who visitor, watch *time.Timer) {
 
 // newClient makes the HTTP/2 client of one connection. The body of a request that expects 100-continue is never sent by a timer: the
 // time-out for it is a year. Connection window: the standard library's.
-func newClient(c *conn, cfg Config) (*http.ClientConn, error) {
+func newClient(c net.Conn, cfg Config) (*http.ClientConn, error) {
 	var protocols http.Protocols
 	protocols.SetUnencryptedHTTP2(true)
 	t := &http.Transport{

@@ -81,16 +81,16 @@ const (
 // attempt is one task on its way over one tunnel.
 type attempt struct {
 	link *link
-	// began is the clock's reading when the attempt began.
-	began    time.Duration
-	ctx      context.Context
-	cancel   context.CancelCauseFunc
-	readOnly bool
-	state    atomic.Int32
-	infos    int // 1xx answers so far; touched by the connection's reader only
-	timers   [2]*time.Timer
-	unwatch  atomic.Pointer[func() bool]
-	once     sync.Once
+	// admission is the time for being admitted.
+	admission admission
+	ctx       context.Context
+	cancel    context.CancelCauseFunc
+	readOnly  bool
+	state     atomic.Int32
+	infos     int // 1xx answers so far; touched by the connection's reader only
+	timers    [2]*time.Timer
+	unwatch   atomic.Pointer[func() bool]
+	once      sync.Once
 	// ended is called once, when nothing of the attempt is left.
 	ended func()
 }
@@ -115,13 +115,15 @@ func (m *member) try(ctx context.Context, l *link, task *gateway.Task) (*gateway
 		return nil, unwritable(err)
 	}
 	a := l.attempt(ctx, task)
-	a.timers[0] = time.AfterFunc(m.cfg.AdmissionTimeout, a.withdraw)
-	return a.carry(a.request(task, body))
+	req := a.request(task, body)
+	a.timers[0] = time.AfterFunc(time.Hour, a.withdraw)
+	a.timers[0].Reset(m.cfg.AdmissionTimeout) // not before it can be seen by withdraw
+	return a.carry(req)
 }
 
 // attempt begins an attempt on a stream of its own; the caller has counted it on the tunnel.
 func (l *link) attempt(ctx context.Context, task *gateway.Task) *attempt {
-	a := &attempt{link: l, began: l.reg.clock(), readOnly: task.ReadOnly, ended: l.release}
+	a := &attempt{link: l, admission: admission{link: l, began: l.reg.clock()}, readOnly: task.ReadOnly, ended: l.release}
 	a.ctx, a.cancel = context.WithCancelCause(ctx)
 	if task.TimeoutMillis > 0 {
 		a.timers[1] = time.AfterFunc(task.Timeout()+l.reg.cfg.Grace, func() { a.cancel(errOverdue) })
@@ -158,9 +160,11 @@ func (a *attempt) request(task *gateway.Task, body []byte) *http.Request {
 	if id := task.RequestID; id != "" && len(id) <= 100 && validCode(removeHyphens(id)) {
 		h[headerRequest] = []string{id}
 	}
-	var reader io.ReadCloser = io.NopCloser(bytes.NewReader(body))
+	var reader io.ReadCloser
 	if a.readOnly {
 		h[headerReadOnly] = []string{"1"}
+		a.admission.body = newUpload(body)
+		reader = a.admission.body
 	} else {
 		h["Expect"] = []string{"100-continue"}
 		reader = &gate{attempt: a, body: bytes.NewReader(body)}
@@ -199,10 +203,14 @@ func (a *attempt) admit() bool {
 	return a.state.CompareAndSwap(pending, admitted) || a.state.Load() == admitted
 }
 
-// withdraw takes the attempt back, if the member was not let at the task yet.
+// withdraw takes the attempt back, if the member was not let at the task yet and has had its time.
 func (a *attempt) withdraw() {
+	if more := a.admission.more(); more > 0 {
+		a.timers[0].Reset(more)
+		return
+	}
 	if a.state.CompareAndSwap(pending, withdrawn) {
-		a.link.waitedInVain(a.began)
+		a.link.waitedInVain(a.admission.began)
 		a.cancel(errNotAdmitted)
 	}
 }
@@ -234,7 +242,7 @@ func (g *gate) Read(p []byte) (int, error) {
 	if !g.attempt.admit() {
 		return 0, errNotAdmitted
 	}
-	return g.body.Read(p)
+	return g.body.Read(p[:min(len(p), uploadPiece)])
 }
 
 func (g *gate) Close() error { return nil }
