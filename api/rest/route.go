@@ -91,9 +91,13 @@ func ID(c echo.Context, name string) (gateway.ID, error) {
 	return id, nil
 }
 
-// Param reads a path parameter, unescaped.
+// Param reads a path parameter, unescaped. It comes escaped only where the path holds something that must be: unescaping twice would make another
+// address of one that holds a %.
 func Param(c echo.Context, name string) string {
 	text := c.Param(name)
+	if c.Request().URL.RawPath == "" {
+		return text
+	}
 	if plain, err := url.PathUnescape(text); err == nil {
 		return plain
 	}
