@@ -93,6 +93,8 @@ type Invitation struct {
 	EnrolmentExpiresAt time.Time  `json:"enrolmentExpiresAt"`
 }
 
+// invitation shows the name as it is stored: trimmed, composed, and of what was taken over as it was spelled. Where it cannot be read, it is the
+// name as it was sent: the token is made by then, and shown this once.
 func invitation(i service.Invitation, id gateway.ID, name string) Invitation {
 	return Invitation{ID: id, Name: name, ClusterID: i.ClusterID, MemberGatewayID: i.MemberID, GatewayObjectID: id, EnrolmentToken: i.Token, EnrolmentExpiresAt: i.ExpiresAt}
 }
@@ -119,7 +121,11 @@ func (h *Handlers) CreateCluster(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	return c.JSON(http.StatusCreated, invitation(i, i.ClusterID, r.Name))
+	name := r.Name
+	if view, err := h.Service.Clusters.Get(c.Request().Context(), rest.Caller(c), i.ClusterID); err == nil {
+		name = view.Name
+	}
+	return c.JSON(http.StatusCreated, invitation(i, i.ClusterID, name))
 }
 
 // GetCluster answers one cluster.

@@ -77,7 +77,11 @@ func (h *Handlers) AddMember(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	return c.JSON(http.StatusCreated, invitation(i, i.MemberID, r.Name))
+	name := r.Name
+	if m, err := h.Service.Members.Get(c.Request().Context(), i.ClusterID, i.MemberID); err == nil {
+		name = m.Name
+	}
+	return c.JSON(http.StatusCreated, invitation(i, i.MemberID, name))
 }
 
 func memberIDs(c echo.Context) (cluster, member gateway.ID, err error) {
