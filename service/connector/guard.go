@@ -1,10 +1,6 @@
 package connector
 
-import (
-	"slices"
-
-	"comporta/service/gateway"
-)
+import "comporta/service/gateway"
 
 // verdict is what the guard says of a statement that may go to the database.
 type verdict struct {
@@ -86,10 +82,10 @@ func guardMySQL(text string, readOnly bool) (verdict, error) {
 
 // explainsInsert recognises EXPLAIN INSERT INTO t …, which only plans, as long as its one INTO is the insert's own.
 func explainsInsert(s *script) bool {
-	if len(s.words) < 3 || s.words[1] != "INSERT" && s.words[1] != "REPLACE" || s.words[2] != "INTO" {
+	if s.word(1) != "INSERT" && s.word(1) != "REPLACE" || s.word(2) != "INTO" {
 		return false
 	}
-	rest := script{words: s.words[3:], glued: s.glued}
+	rest := script{words: s.words[3:]}
 	return s.starts("EXPLAIN", "DESCRIBE", "DESC") && !rest.has("INTO")
 }
 
@@ -108,7 +104,7 @@ func guardSQLite(text string, readOnly bool) (verdict, error) {
 		return verdict{prepareOnly: !s.starts("SELECT", "WITH", "VALUES", "EXPLAIN", "PRAGMA"), discard: s.starts("PRAGMA"), unchanging: unchanging}, nil
 	}
 	if s.starts("BEGIN", "COMMIT", "END", "ROLLBACK", "SAVEPOINT", "RELEASE", "ATTACH", "DETACH", "VACUUM") {
-		return verdict{}, gateway.Errorf(gateway.CodeInvalid, "%s is not served: every request is one transaction of its own.", s.first())
+		return verdict{}, gateway.Errorf(gateway.CodeInvalid, "%s is not served: every request is one transaction of its own.", s.word(0))
 	}
 	return verdict{discard: !s.starts("SELECT", "WITH", "VALUES", "INSERT", "UPDATE", "DELETE", "REPLACE"), unchanging: unchanging}, nil
 }
@@ -122,17 +118,18 @@ var sqlServerWriters = []string{
 	"LOAD", "OPEN", "CLOSE", "DEALLOCATE",
 }
 
-// sqlServerPairs are such words that mean something only together.
-var sqlServerPairs = [][2]string{{"NEXT", "VALUE"}, {"END", "CONVERSATION"}, {"GET", "CONVERSATION"}, {"MOVE", "CONVERSATION"},
+// sqlServerPhrases are such words that mean something only together.
+var sqlServerPhrases = [][]string{{"NEXT", "VALUE"}, {"END", "CONVERSATION"}, {"GET", "CONVERSATION"}, {"MOVE", "CONVERSATION"},
 	{"ADD", "SIGNATURE"}, {"ADD", "COUNTER"}}
 
 // sqlServerCommits reports whether a batch may commit by itself: by COMMIT, or in a procedure, which needs no EXECUTE where a batch begins.
 func sqlServerCommits(s *script) bool {
-	return s.open || s.doubtful || !s.starts("SELECT", "WITH", "INSERT", "UPDATE", "DELETE", "MERGE") || s.has("COMMIT", "EXEC", "EXECUTE")
+	return s.open || s.doubtful || s.preceded || !s.starts("SELECT", "WITH", "INSERT", "UPDATE", "DELETE", "MERGE") || s.has("COMMIT", "EXEC", "EXECUTE")
 }
 
 // guardSQLServer: SQL Server has no read-only transactions and takes several statements without a semicolon between them. So a
-// read-only request is one SELECT, with or without a WITH before it, and nothing else; in doubt it is refused.
+// read-only request is one SELECT, with or without a WITH before it, and nothing else; in doubt it is refused. Nothing stands before
+// these either: the name that a text begins with, quoted or not, is that of a procedure which it runs.
 func guardSQLServer(text string, readOnly bool) (verdict, error) {
 	s := scan(text, sqlServerLexis)
 	switch {
@@ -141,8 +138,8 @@ func guardSQLServer(text string, readOnly bool) (verdict, error) {
 	case !readOnly:
 		return verdict{commits: sqlServerCommits(&s)}, nil
 	}
-	paired := func(words [2]string) bool { return s.pair(words[0], words[1]) }
-	if s.open || s.doubtful || s.statements > 1 || !s.starts("SELECT", "WITH") || s.has(sqlServerWriters...) || slices.ContainsFunc(sqlServerPairs, paired) {
+	single := !s.open && !s.doubtful && s.statements == 1 && !s.preceded && s.starts("SELECT", "WITH")
+	if !single || s.has(sqlServerWriters...) || s.phrases(sqlServerPhrases) {
 		return verdict{}, writes("only a single SELECT is allowed in it")
 	}
 	return verdict{}, nil

@@ -20,7 +20,7 @@ func callsUnknown(s *script) bool {
 func tellsOfOthers(s *script) bool {
 	switch {
 	case s.starts("SHOW"):
-		plain := len(s.words) > 1 && (s.words[1] == "WARNINGS" || s.words[1] == "ERRORS" || s.words[1] == "COUNT")
+		plain := s.word(1) == "WARNINGS" || s.word(1) == "ERRORS" || s.word(1) == "COUNT"
 		return plain || s.hints && s.has("WARNINGS", "ERRORS")
 	case s.starts("SELECT", "WITH", "INSERT", "UPDATE", "DELETE", "REPLACE", "CREATE", "ALTER", "DROP"):
 		return false // there it is a name, or part of what runs later

@@ -43,8 +43,20 @@ func TestSQLServerGuard(t *testing.T) {
 		"select .5e-1drop table t":                                                                false,
 		"select 1 setuser 'x'":                                                                    false,
 		"select 1next value for s":                                                                false,
+		"select 1.e1next value for s":                                                             false,
 		"select 1end conversation 'x'":                                                            false,
 		"select 1 add signature to p by certificate c":                                            false,
+		"[dbo].[delete_all] select 1":                                                             false,
+		"\"dbo\".\"p\" select 1":                                                                  false,
+		"[master]..[xp_cmdshell] 'whoami' select 1":                                               false,
+		"[p] with x as (select 1 a) select * from x":                                              false,
+		";[p] select 1":                                                                           false,
+		"; ([p]) select 1":                                                                        false,
+		"'p' select 1":                                                                            false,
+		"@p select 1":                                                                             false,
+		"\ufeff[p] select 1":                                                                      false,
+		"((select 1) union select 2)":                                                             true,
+		";with x as (select 1 a) select * from x":                                                 true,
 		"select 1 -- \r delete from t":                                                            false,
 		"select 1 -- '\r ' delete from t -- '":                                                    false,
 		"select 1 -- \u2028 delete from t":                                                        false,
@@ -159,7 +171,13 @@ func isNothing(t *testing.T, conn *sqlite3.SQLiteConn, text string) bool {
 	return reflect.ValueOf(stmt).Elem().FieldByName("s").IsNil()
 }
 
-// Whatever a guard lets through as one reading statement must still be seen when a writing one follows it.
+// sqlServerWriting are texts that write, before and behind whatever else.
+var sqlServerWriting = []string{";drop table t;", " delete from t", ",1delete from t", ";[dbo].[p]; delete from t"}
+
+// sqlServerCalling are texts that run a procedure when something begins with them.
+var sqlServerCalling = []string{"[p]", "\"a\".b 'x'", "[a]..[b] 1,", "p", ";[p]"}
+
+// Whatever a guard lets through as one reading statement must still be seen to write when a writing one stands before or behind it.
 func FuzzGuard(f *testing.F) {
 	for _, seed := range []string{"select 1", "select 'a' -- b", "with x as (select [a]) select 1 /* x */", "select \"", "select `a\\`", "é", "/*!", ";;", "-- \r copy t to program 'x' /* \n select 1 */", "select 1 -- \r", "select 1delete from t",
 		"select 1e1into @a", "select 1.e1into @a", "select .5into @a", `select \Ninto @a`, "select $1exec p", "select 1 --\x7f into @a", "select 0x",
@@ -181,14 +199,17 @@ func FuzzGuard(f *testing.F) {
 		if _, err := guardSQLServer(text, true); err != nil {
 			return
 		}
-		if _, err := guardSQLServer(text+"\n;drop table t", true); err == nil {
-			t.Errorf("%q hides what follows it", text)
+		for _, writing := range sqlServerWriting {
+			for _, both := range []string{text + "\n" + writing, writing + "\n" + text} {
+				if _, err := guardSQLServer(both, true); err == nil {
+					t.Errorf("%q hides the %q next to it", text, writing)
+				}
+			}
 		}
-		if _, err := guardSQLServer(text+"\n delete from t", true); err == nil {
-			t.Errorf("%q hides what follows it", text)
-		}
-		if _, err := guardSQLServer(text+"\n,1delete from t", true); err == nil {
-			t.Errorf("%q hides what follows it in a number", text)
+		for _, calling := range sqlServerCalling {
+			if _, err := guardSQLServer(calling+" "+text, true); err == nil {
+				t.Errorf("%q hides the %q before it", text, calling)
+			}
 		}
 		if s := scan(text, sqlServerLexis); strings.TrimSpace(text) == "" && s.statements > 0 {
 			t.Errorf("%q has statements", text)

@@ -26,14 +26,13 @@ type lexis struct {
 
 // script is what the guard needs of a statement's text: what stands outside of strings, quoted names and comments.
 type script struct {
-	// words in capitals, in order.
-	words []string
+	words []word
 	// calls are the names, quoted or not, with a parenthesis behind them: functions mostly, and also IN ( and the like.
 	calls []call
-	// glued are those of them that hang on a number: databases read the number and then, without a space, what is left (1e1into).
-	glued []string
 	// statements is how many there are, divided by semicolons.
 	statements int
+	// preceded: something stands before the first word, and it is more than brackets and semicolons.
+	preceded bool
 	// hints: there is a comment that the database runs as code (/*! … */).
 	hints bool
 	// variables: there is an @.
@@ -44,44 +43,54 @@ type script struct {
 	doubtful bool
 }
 
-// has reports whether one of the words occurs, or may occur at the end of what hangs on a number.
+// word is a keyword or a plain name.
+type word struct {
+	// text is the word in capitals.
+	text string
+	// glued: it hangs on a number. Databases read the number and then, without a space, what is left (1e1into).
+	glued bool
+}
+
+// is reports whether it is the wanted word, or may end with it because it hangs on a number.
+func (w word) is(wanted string) bool {
+	return w.text == wanted || w.glued && strings.HasSuffix(w.text, wanted)
+}
+
+// has reports whether one of the words occurs.
 func (s *script) has(words ...string) bool {
 	for _, wanted := range words {
-		ends := func(word string) bool { return strings.HasSuffix(word, wanted) }
-		if slices.Contains(s.words, wanted) || slices.ContainsFunc(s.glued, ends) {
+		if slices.ContainsFunc(s.words, func(w word) bool { return w.is(wanted) }) {
 			return true
 		}
 	}
 	return false
 }
 
-// pair reports whether second comes right after first.
-func (s *script) pair(first, second string) bool {
-	for i := 1; i < len(s.words); i++ {
-		if s.words[i] == second && (s.words[i-1] == first || hangs(s.words[i-1]) && strings.HasSuffix(s.words[i-1], first)) {
+// phrase reports whether the words come one right after the other, whatever else than words is between them.
+func (s *script) phrase(words ...string) bool {
+	for i := range len(s.words) - len(words) + 1 {
+		if slices.EqualFunc(s.words[i:i+len(words)], words, word.is) {
 			return true
 		}
 	}
 	return false
 }
 
-// first returns the word that the statement begins with, "" when there is none.
-func (s *script) first() string {
-	if len(s.words) == 0 {
+// phrases reports whether one of the phrases occurs.
+func (s *script) phrases(all [][]string) bool {
+	return slices.ContainsFunc(all, func(words []string) bool { return s.phrase(words...) })
+}
+
+// word returns the word at i, "" when there is none.
+func (s *script) word(i int) string {
+	if i >= len(s.words) {
 		return ""
 	}
-	return s.words[0]
+	return s.words[i].text
 }
 
 // starts reports whether the statement begins with one of these words.
-func (s *script) starts(words ...string) bool {
-	for _, word := range words {
-		if s.first() == word {
-			return true
-		}
-	}
-	return false
-}
+func (s *script) starts(words ...string) bool { return slices.Contains(words, s.word(0)) }
 
 // scan reads a statement.
 func scan(text string, l lexis) script {
@@ -96,11 +105,12 @@ func scan(text string, l lexis) script {
 		case hintPart:
 			s.hints, inside = true, true
 		case wordPart:
-			number = s.word(text, i, end, number)
+			number = s.add(text, i, end, number)
 			inside = true
 		default:
 			inside = inside || text[i] != ';'
 			s.variables = s.variables || text[i] == '@'
+			s.preceded = s.preceded || len(s.words) == 0 && text[i] != ';' && text[i] != '('
 		}
 		if what == otherPart && text[i] == '(' && last.name != "" {
 			s.calls = append(s.calls, last)
@@ -144,16 +154,13 @@ func (c *call) pass(piece string, what part) {
 	}
 }
 
-// word takes in the word at i. It reports whether that one hangs on a number: what begins with one, the exponent behind a number's point
+// add takes in the word at i. It reports whether that one hangs on a number: what begins with one, the exponent behind a number's point
 // (1.e1, so the last word counts), and MySQL's \N.
-func (s *script) word(text string, i, end int, number bool) bool {
-	word := strings.ToUpper(text[i:end])
-	s.words = append(s.words, word)
-	if !hangs(word) && (i == 0 || text[i-1] != '\\' && (text[i-1] != '.' || !number)) {
-		return false
-	}
-	s.glued = append(s.glued, word)
-	return true
+func (s *script) add(text string, i, end int, number bool) bool {
+	w := word{text: strings.ToUpper(text[i:end])}
+	w.glued = hangs(w.text) || i > 0 && (text[i-1] == '\\' || text[i-1] == '.' && number)
+	s.words = append(s.words, w)
+	return w.glued
 }
 
 // part is a piece of a statement.
