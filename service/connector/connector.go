@@ -73,8 +73,8 @@ func (c *Connectors) Close() error {
 //
 // Errors are *gateway.Error: CodeInvalid (the task or the connection details are malformed), CodeUnsupportedDataSource,
 // CodeNotAllowedHere (a file or address outside what is allowed), CodeReadOnly, CodeDataSourceAccess (it does not answer, or refuses
-// to log in), CodeQuery (it refused the statement; the details carry its own words), CodeTimeout (ctx or the task's time ended) and
-// CodeBroken (the caller went away).
+// to log in), CodeQuery (it refused the statement; the details carry its own words), CodeTimeout (ctx or the task's time ended),
+// CodeBroken (the caller went away) and CodeOutcomeUnknown (one of these two, when what the task writes may have been done).
 func (c *Connectors) Run(ctx context.Context, task *gateway.Task, creds gateway.Credentials, out gateway.Output) (gateway.Summary, error) {
 	if t := task.Timeout(); t > 0 {
 		var cancel context.CancelFunc
@@ -171,18 +171,9 @@ func checkTask(task *gateway.Task) error {
 	return nil
 }
 
-// causedByEnd are the failures that a request may show when its context ended under it.
-var causedByEnd = []gateway.Code{gateway.CodeDataSourceAccess, gateway.CodeQuery, gateway.CodeInternal, gateway.CodeBroken}
-
 // failure turns err into what Run promises: the end of ctx wins over what it broke, and no secret is left in any text.
 func (c *Connectors) failure(ctx context.Context, task *gateway.Task, creds gateway.Credentials, err error) *gateway.Error {
-	if ended := contextFailure(ctx); ended != nil {
-		var known *gateway.Error
-		if !errors.As(err, &known) || slices.Contains(causedByEnd, known.Code) {
-			err = ended
-		}
-	}
-	e := withUnderlying(gateway.AsError(err))
+	e := withUnderlying(gateway.AsError(overtaken(ctx, task.ReadOnly, err)))
 	hideSecrets(e, creds)
 	c.log.Debug("data source request failed", "request", task.RequestID, "dataSource", task.DataSource.ID.String(), "code", string(e.Code), "error", e)
 	return e

@@ -81,7 +81,13 @@ func (d *database) run(ctx context.Context, task *gateway.Task, out gateway.Outp
 		return gateway.Summary{}, err
 	}
 	q := &driverQuery{dialect: d.dialect, text: task.Query.Text, readOnly: task.ReadOnly, values: named(values), judged: judged}
-	return end(ctx, a, d.onConnection(ctx, func(conn driver.Conn) (bool, error) { return q.run(ctx, conn, a) }))
+	return end(ctx, task, a, d.onConnection(ctx, func(conn driver.Conn) (bool, error) {
+		discard, err := q.run(ctx, conn, a)
+		if judged.commits {
+			err = mayStand(err)
+		}
+		return discard, err
+	}))
 }
 
 // onConnection runs use on a connection of the pool, and once more when the connection turns out to be dead before anything was run
@@ -102,7 +108,7 @@ func (d *database) onConnection(ctx context.Context, use func(driver.Conn) (disc
 		})
 		_ = conn.Close()
 		if !errors.Is(result, errDead) {
-			return d.dialect.failure(asked(result)) // whatever it is: a driver may have connected anew by itself
+			return marked(d.dialect.failure(asked(result)), result) // asked whatever it is: a driver may have connected anew by itself
 		}
 		if attempt == 2 || ctx.Err() != nil {
 			return d.dialect.failure(result)

@@ -19,6 +19,9 @@ type fakeServer struct {
 	statement []fakeResult
 	// fails is what running the statement gives.
 	fails error
+	// running and committing, when set, are called then.
+	running    func()
+	committing func() error
 
 	done, cut              int // rows that were worked off, and times that a client cut some off
 	committed, rolledBack  bool
@@ -48,6 +51,9 @@ func (c *fakeConn) BeginTx(context.Context, driver.TxOptions) (driver.Tx, error)
 
 func (c *fakeConn) Commit() error {
 	c.s.committed, c.s.committedAfter = true, c.s.done
+	if c.s.committing != nil {
+		return c.s.committing()
+	}
 	return nil
 }
 
@@ -75,6 +81,9 @@ func (f *fakeStmt) Exec([]driver.Value) (driver.Result, error) { return nil, err
 func (f *fakeStmt) Query([]driver.Value) (driver.Rows, error)  { return nil, errors.ErrUnsupported }
 
 func (f *fakeStmt) QueryContext(context.Context, []driver.NamedValue) (driver.Rows, error) {
+	if f.s.running != nil {
+		f.s.running()
+	}
 	if f.s.fails != nil {
 		return nil, f.s.fails
 	}
@@ -130,10 +139,14 @@ func (f *fakeRows) Close() error {
 // run runs the statement as the SQL Server dialect does.
 func (s *fakeServer) run(t *testing.T, readOnly bool, maxRows int64) (*memory, error) {
 	t.Helper()
+	out := &memory{}
+	return out, s.runTo(t.Context(), out, readOnly, maxRows)
+}
+
+func (s *fakeServer) runTo(ctx context.Context, out *memory, readOnly bool, maxRows int64) error {
 	db := newDatabase(s, &sqlServerDialect{where: "fake"})
 	defer db.close()
 	task := &gateway.Task{ReadOnly: readOnly, Query: &gateway.Query{Text: "select 1", MaxRows: maxRows}, Format: gateway.FormatJSON, DataSource: gateway.TaskSource{ID: gateway.ID(uuid.NewString())}}
-	out := &memory{}
-	_, err := db.run(t.Context(), task, out)
-	return out, err
+	_, err := db.run(ctx, task, out)
+	return err
 }

@@ -146,19 +146,17 @@ func (p *postgres) run(ctx context.Context, task *gateway.Task, out gateway.Outp
 	if judged.prepareOnly {
 		return gateway.Summary{}, p.failure(q.prepare(ctx))
 	}
-	return end(ctx, a, p.failure(q.run(ctx, a)))
+	err = q.run(ctx, a)
+	return end(ctx, task, a, marked(p.failure(err), err))
 }
 
 // end completes an answer, or ends it with err.
-func end(ctx context.Context, a *answer, err error) (gateway.Summary, error) {
+func end(ctx context.Context, task *gateway.Task, a *answer, err error) (gateway.Summary, error) {
 	if err == nil {
-		return a.finish()
+		summary, err := a.finish()
+		return summary, mayStand(err) // what was written is committed
 	}
-	shown := gateway.AsError(err)
-	if ended := contextFailure(ctx); ended != nil {
-		shown = ended
-	}
-	return a.fail(shown), err
+	return a.fail(gateway.AsError(overtaken(ctx, task.ReadOnly, err))), err
 }
 
 // postgresQuery is one statement on one connection.
@@ -202,7 +200,7 @@ func (q *postgresQuery) run(ctx context.Context, a *answer) error {
 func (q *postgresQuery) commit(ctx context.Context) error {
 	results, err := q.conn.Exec(ctx, "commit").ReadAll()
 	if err != nil {
-		return err
+		return committed(err)
 	}
 	if len(results) == 1 && results[0].CommandTag.String() == "ROLLBACK" {
 		return gateway.Errorf(gateway.CodeQuery, "The database rolled the transaction back instead of committing it.")

@@ -68,9 +68,12 @@ func (q *driverQuery) run(ctx context.Context, conn driver.Conn, a *answer) (dis
 		return q.judged.discard, nil
 	case q.readOnly:
 		return rollback(tx) || ctx.Err() != nil || q.judged.discard, nil
+	case ctx.Err() != nil: // nothing is committed yet, and so it can still be said for certain that nothing was done
+		_ = rollback(tx)
+		return true, ctx.Err()
 	}
 	if err := tx.Commit(); err != nil {
-		return true, err
+		return true, committed(err)
 	}
 	return q.judged.discard || ctx.Err() != nil, nil
 }

@@ -130,9 +130,9 @@ func (w *web) run(ctx context.Context, task *gateway.Task, out gateway.Output) (
 		header.PromisedLength = max(answer.ContentLength, 0)
 	}
 	if err := out.Begin(header); err != nil || bodiless {
-		return gateway.Summary{}, brokenOutput(err)
+		return gateway.Summary{}, mayStand(brokenOutput(err))
 	}
-	return gateway.Summary{}, w.stream(answer.Body, out)
+	return gateway.Summary{}, mayStand(w.stream(answer.Body, out))
 }
 
 var readMethods = []string{http.MethodGet, http.MethodHead, http.MethodOptions}
@@ -154,9 +154,9 @@ func checkMethod(method string, readOnly bool) error {
 // that the server let go, may fail to connect although the first was served. (net/http repeats a write by itself only when it has an
 // Idempotency-Key, with which the caller says that this is harmless, or when not a byte of it was written.)
 func (w *web) send(ctx context.Context, call *gateway.HTTPCall, target *url.URL, readOnly bool) (*http.Response, error) {
-	left := new(atomic.Bool)
+	way := new(trail)
 	if !readOnly {
-		ctx = noting(ctx, left)
+		ctx = way.noted(ctx)
 	}
 	request, err := w.request(ctx, call, target)
 	if err != nil {
@@ -164,15 +164,21 @@ func (w *web) send(ctx context.Context, call *gateway.HTTPCall, target *url.URL,
 	}
 	answer, err := w.client.Do(request)
 	if err != nil {
-		return nil, w.failure(err, left.Load())
+		return nil, w.failure(err, way)
 	}
 	return answer, nil
 }
 
-// noting notes when a request leaves. Headers count, not the whole request: a server may answer before it has read the body.
-func noting(ctx context.Context, left *atomic.Bool) context.Context {
-	leaves := func() { left.Store(true) }
-	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{WroteHeaders: leaves, GotFirstResponseByte: leaves})
+// trail is how far a request has come. met: it has a connection. left: it is on its way; headers count, not the whole request, for a server may
+// answer before it has read the body. A request that is given up in between may leave unseen, over HTTP/2: net/http does not wait for whoever
+// writes it.
+type trail struct{ met, left atomic.Bool }
+
+// noted notes how far the request of the context that it returns comes.
+func (t *trail) noted(ctx context.Context) context.Context {
+	leaves := func() { t.left.Store(true) }
+	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+		GotConn: func(httptrace.GotConnInfo) { t.met.Store(true) }, WroteHeaders: leaves, GotFirstResponseByte: leaves})
 }
 
 func (w *web) request(ctx context.Context, call *gateway.HTTPCall, target *url.URL) (*http.Request, error) {
@@ -216,8 +222,17 @@ func (w *web) stream(body io.Reader, out gateway.Output) error {
 	}
 }
 
-// failure keeps our own refusals. Everything else is an address that cannot be reached; its text is not used, because it repeats the URL.
-func (w *web) failure(err error, left bool) error {
+// failure says what the failure of a request means, and whether the server may have done it all the same.
+func (w *web) failure(err error, way *trail) error {
+	failure := w.described(err, way.left.Load())
+	if way.met.Load() {
+		return mayStand(failure)
+	}
+	return failure
+}
+
+// described keeps our own refusals. Everything else is an address that cannot be reached; its text is not used, because it repeats the URL.
+func (w *web) described(err error, left bool) error {
 	var known *gateway.Error
 	if errors.As(err, &known) {
 		return known
