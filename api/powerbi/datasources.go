@@ -1,7 +1,6 @@
 package powerbi
 
 import (
-	"cmp"
 	"encoding/json"
 	"net/http"
 
@@ -60,7 +59,7 @@ type CreateDataSourceRequest struct {
 	ConnectionDetails json.RawMessage `json:"connectionDetails" required:"true" validate:"required" swaggertype:"string" example:"{\"server\":\"db:5432\",\"database\":\"sales\"}"`
 	// CredentialDetails are credentials by member id, or one for all members.
 	CredentialDetails           json.RawMessage `json:"credentialDetails" required:"true" validate:"required" swaggertype:"object"`
-	SingleSignOnType            string          `json:"singleSignOnType" enums:"None,Kerberos,AzureActiveDirectory,SAML,KerberosDirectQueryAndRefresh"`
+	SingleSignOnType            *SignOn         `json:"singleSignOnType" swaggertype:"string" enums:"None,Kerberos,AzureActiveDirectory,SAML,KerberosDirectQueryAndRefresh"`
 	DatasourceAnnotation        string          `json:"datasourceAnnotation"`
 	MashupTestConnectionDetails json.RawMessage `json:"mashupTestConnectionDetails" swaggertype:"object"`
 }
@@ -104,11 +103,11 @@ func (h *Handlers) CreateDataSource(c echo.Context) error {
 }
 
 func (r *CreateDataSourceRequest) draft() (service.NewDataSource, error) {
-	n := service.NewDataSource{Name: r.DatasourceName, Type: r.DatasourceType.Value, Annotation: r.DatasourceAnnotation}
-	var err error
-	if n.SingleSignOn, err = singleSignOn(r.SingleSignOnType); err != nil {
-		return n, err
+	n := service.NewDataSource{Name: r.DatasourceName, Type: r.DatasourceType.Value, Annotation: r.DatasourceAnnotation, SingleSignOn: "None"}
+	if r.SingleSignOnType != nil {
+		n.SingleSignOn = r.SingleSignOnType.Value
 	}
+	var err error
 	if n.ConnectionDetails, err = textOf(r.ConnectionDetails, "connectionDetails"); err != nil {
 		return n, err
 	}
@@ -123,10 +122,6 @@ func decodeEntry(text []byte, to any) error {
 		return e
 	}
 	return nil
-}
-
-func singleSignOn(word string) (string, error) {
-	return oneOf(cmp.Or(word, "None"), "None", "Kerberos", "AzureActiveDirectory", "SAML", "KerberosDirectQueryAndRefresh")
 }
 
 func sourceIDs(c echo.Context) (cluster, source gateway.ID, err error) {
@@ -164,7 +159,7 @@ func (h *Handlers) GetDataSource(c echo.Context) error {
 type UpdateDataSourceRequest struct {
 	DatasourceName       *string `json:"datasourceName"`
 	DatasourceAnnotation *string `json:"datasourceAnnotation"`
-	SingleSignOnType     *string `json:"singleSignOnType" enums:"None,Kerberos,AzureActiveDirectory,SAML,KerberosDirectQueryAndRefresh"`
+	SingleSignOnType     *SignOn `json:"singleSignOnType" swaggertype:"string" enums:"None,Kerberos,AzureActiveDirectory,SAML,KerberosDirectQueryAndRefresh"`
 	// ConnectionDetails that lead to another place need CredentialDetails beside them.
 	ConnectionDetails json.RawMessage `json:"connectionDetails" swaggertype:"string"`
 	// CredentialDetails replace the stored credentials; the same forms as on create.
@@ -174,11 +169,7 @@ type UpdateDataSourceRequest struct {
 func (r *UpdateDataSourceRequest) patch() (service.DataSourcePatch, error) {
 	p := service.DataSourcePatch{Name: r.DatasourceName, Annotation: r.DatasourceAnnotation}
 	if r.SingleSignOnType != nil {
-		word, err := singleSignOn(*r.SingleSignOnType)
-		if err != nil {
-			return p, err
-		}
-		p.SingleSignOn = &word
+		p.SingleSignOn = &r.SingleSignOnType.Value
 	}
 	if r.ConnectionDetails != nil {
 		text, err := textOf(r.ConnectionDetails, "connectionDetails")

@@ -65,45 +65,25 @@ func dataSource(v *service.DataSourceView) DataSource {
 // CredentialDetails are credentials for one member, or for all: the members of a cluster share one key. In a PATCH, encryption, privacy and
 // skipTestConnection stay as they are where they are not given.
 type CredentialDetails struct {
-	CredentialType string `json:"credentialType" required:"true" validate:"required" enums:"Basic,Windows,Anonymous,Key,OAuth2,SAS,ServicePrincipal"`
+	CredentialType *CredentialType `json:"credentialType" required:"true" validate:"required" swaggertype:"string" enums:"Basic,Windows,Anonymous,Key,OAuth2,SAS,ServicePrincipal"`
 	// Credentials are the envelope made with the cluster's public key.
-	Credentials                 string   `json:"credentials"`
-	EncryptedConnection         string   `json:"encryptedConnection" enums:"Encrypted,Any,NotEncrypted"`
-	EncryptionAlgorithm         string   `json:"encryptionAlgorithm" enums:"RSA-OAEP,None"`
-	PrivacyLevel                string   `json:"privacyLevel" enums:"None,Public,Organizational,Private"`
-	UseCallerAADIdentity        bool     `json:"useCallerAADIdentity"`
-	UseEndUserOAuth2Credentials bool     `json:"useEndUserOAuth2Credentials"`
-	UseCustomOAuthApp           bool     `json:"useCustomOAuthApp"`
-	SkipTestConnection          *bool    `json:"skipTestConnection"`
-	IsCredentialEncrypted       bool     `json:"isCredentialEncrypted"`
-	CredentialSources           []string `json:"credentialSources"`
+	Credentials                 string     `json:"credentials"`
+	EncryptedConnection         Encryption `json:"encryptedConnection" swaggertype:"string" enums:"Encrypted,Any,NotEncrypted"`
+	EncryptionAlgorithm         string     `json:"encryptionAlgorithm" enums:"RSA-OAEP,None"`
+	PrivacyLevel                Privacy    `json:"privacyLevel" swaggertype:"string" enums:"None,Public,Organizational,Private"`
+	UseCallerAADIdentity        bool       `json:"useCallerAADIdentity"`
+	UseEndUserOAuth2Credentials bool       `json:"useEndUserOAuth2Credentials"`
+	UseCustomOAuthApp           bool       `json:"useCustomOAuthApp"`
+	SkipTestConnection          *bool      `json:"skipTestConnection"`
+	IsCredentialEncrypted       bool       `json:"isCredentialEncrypted"`
+	CredentialSources           []string   `json:"credentialSources"`
 }
 
-// input checks the words and turns them into what the use cases take.
+// input turns them into what the use cases take.
 func (d *CredentialDetails) input() (service.CredentialInput, error) {
-	kind, err := oneOf(d.CredentialType, "Basic", "Windows", "Anonymous", "Key", "OAuth2", "SAS", "ServicePrincipal", "WindowsWithoutImpersonation")
-	if err != nil {
-		return service.CredentialInput{}, err
-	}
-	encryption, err := given(d.EncryptedConnection, "Encrypted", "Any", "NotEncrypted")
-	if err != nil {
-		return service.CredentialInput{}, err
-	}
-	privacy, err := given(d.PrivacyLevel, "None", "Public", "Organizational", "Private")
-	if err != nil {
-		return service.CredentialInput{}, err
-	}
-	algorithm, err := given(d.EncryptionAlgorithm, "RSA-OAEP", "None")
-	return service.CredentialInput{Type: kind, Envelope: d.Credentials, Encryption: encryption, Privacy: privacy, SkipTest: d.SkipTestConnection,
-		Plain: algorithm == "None"}, err
-}
-
-// given is one of the words, or "" where none was given.
-func given(word string, all ...string) (string, error) {
-	if word == "" {
-		return "", nil
-	}
-	return oneOf(word, all...)
+	algorithm, err := oneOf(d.EncryptionAlgorithm, "RSA-OAEP", "None", "")
+	return service.CredentialInput{Type: d.CredentialType.Value, Envelope: d.Credentials, Encryption: d.EncryptedConnection.Value, Privacy: d.PrivacyLevel.Value,
+		SkipTest: d.SkipTestConnection, Plain: algorithm == "None"}, err
 }
 
 // credentials reads credentialDetails: a map from member id to CredentialDetails, or one CredentialDetails for all. A member that is named

@@ -80,13 +80,7 @@ type MemberStatusWord struct{ Value gateway.MemberState }
 
 // FromJSON implements rest.Word.
 func (s *MemberStatusWord) FromJSON(text string, isNumber bool) error {
-	w, err := oneOf(text, "None", "Enabled")
-	if isNumber {
-		var ok bool
-		if w, ok = number(text, map[int]string{0: "None", 1: "Enabled"}); ok {
-			err = nil
-		}
-	}
+	w, err := wordOf(text, isNumber, map[int]string{0: "None", 1: "Enabled"}, "None", "Enabled")
 	s.Value = gateway.MemberDisabled
 	if w == "Enabled" {
 		s.Value = gateway.MemberEnabled

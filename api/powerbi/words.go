@@ -1,6 +1,7 @@
 package powerbi
 
 import (
+	"cmp"
 	"strconv"
 	"strings"
 
@@ -9,12 +10,14 @@ import (
 
 // oneOf finds a word in any letter case; the error lists what there is.
 func oneOf[T ~string](text string, all ...T) (T, error) {
-	names := make([]string, len(all))
-	for i, w := range all {
+	var names []string
+	for _, w := range all {
 		if strings.EqualFold(string(w), text) {
 			return w, nil
 		}
-		names[i] = string(w)
+		if w != "" {
+			names = append(names, string(w))
+		}
 	}
 	return "", gateway.Errorf(gateway.CodeInvalid, "%q is none of %s.", text, strings.Join(names, ", "))
 }
@@ -26,18 +29,20 @@ func number[T ~string](text string, all map[int]T) (T, bool) {
 	return w, err == nil && ok
 }
 
+// wordOf reads a word in any letter case, or the number that the surface gives it.
+func wordOf[T ~string](text string, isNumber bool, numbers map[int]T, all ...T) (T, error) {
+	if w, ok := number(text, numbers); ok && isNumber {
+		return w, nil
+	}
+	return oneOf(text, all...)
+}
+
 // Mode is loadBalancingSelectorType: Failover (0) or Random (1); ours is LeastLoaded, and Fabric's word for Random is taken too.
 type Mode struct{ Value gateway.BalanceMode }
 
 // FromJSON implements rest.Word.
 func (m *Mode) FromJSON(text string, isNumber bool) error {
-	if isNumber {
-		if w, ok := number(text, map[int]gateway.BalanceMode{0: gateway.Failover, 1: gateway.DistributeEvenly}); ok {
-			m.Value = w
-			return nil
-		}
-	}
-	w, err := oneOf(text, "Failover", "Random", "DistributeEvenly", "LeastLoaded")
+	w, err := wordOf(text, isNumber, map[int]string{0: "Failover", 1: "Random"}, "Failover", "Random", "DistributeEvenly", "LeastLoaded")
 	if w == "Random" {
 		w = string(gateway.DistributeEvenly)
 	}
@@ -99,13 +104,48 @@ type Right struct{ Value gateway.AccessRight }
 
 // FromJSON implements rest.Word.
 func (r *Right) FromJSON(text string, isNumber bool) (err error) {
-	if isNumber {
-		if w, ok := number(text, map[int]gateway.AccessRight{0: gateway.RightNone, 1: gateway.RightRead, 9: gateway.RightReadOverride}); ok {
-			r.Value = w
-			return nil
-		}
-	}
-	r.Value, err = oneOf(text, gateway.RightRead, gateway.RightReadOverride, gateway.RightNone)
+	numbers := map[int]gateway.AccessRight{0: gateway.RightNone, 1: gateway.RightRead, 9: gateway.RightReadOverride}
+	r.Value, err = wordOf(text, isNumber, numbers, gateway.RightRead, gateway.RightReadOverride, gateway.RightNone)
+	return err
+}
+
+// CredentialType is how a data source is logged in to: Windows (1), Anonymous (2), Basic (3), Key (4), OAuth2 (5) or
+// WindowsWithoutImpersonation (8), and two that have no number.
+type CredentialType struct{ Value string }
+
+// FromJSON implements rest.Word.
+func (t *CredentialType) FromJSON(text string, isNumber bool) (err error) {
+	numbers := map[int]string{1: "Windows", 2: "Anonymous", 3: "Basic", 4: "Key", 5: "OAuth2", 8: "WindowsWithoutImpersonation"}
+	t.Value, err = wordOf(text, isNumber, numbers, "Basic", "Windows", "Anonymous", "Key", "OAuth2", "SAS", "ServicePrincipal", "WindowsWithoutImpersonation")
+	return err
+}
+
+// Encryption is encryptedConnection: Encrypted (0), Any (1) or NotEncrypted (2); an empty text says nothing.
+type Encryption struct{ Value string }
+
+// FromJSON implements rest.Word.
+func (e *Encryption) FromJSON(text string, isNumber bool) (err error) {
+	e.Value, err = wordOf(text, isNumber, map[int]string{0: "Encrypted", 1: "Any", 2: "NotEncrypted"}, "Encrypted", "Any", "NotEncrypted", "")
+	return err
+}
+
+// Privacy is privacyLevel: None (0), Private (1), Organizational (2) or Public (3); an empty text says nothing.
+type Privacy struct{ Value string }
+
+// FromJSON implements rest.Word.
+func (p *Privacy) FromJSON(text string, isNumber bool) (err error) {
+	numbers := map[int]string{0: "None", 1: "Private", 2: "Organizational", 3: "Public"}
+	p.Value, err = wordOf(text, isNumber, numbers, "None", "Public", "Organizational", "Private", "")
+	return err
+}
+
+// SignOn is singleSignOnType: None (0), Kerberos (1), AzureActiveDirectory (2) or SAML (3), and one that has no number; an empty text is None.
+type SignOn struct{ Value string }
+
+// FromJSON implements rest.Word.
+func (s *SignOn) FromJSON(text string, isNumber bool) (err error) {
+	numbers := map[int]string{0: "None", 1: "Kerberos", 2: endUserSignOn, 3: "SAML"}
+	s.Value, err = wordOf(cmp.Or(text, "None"), isNumber, numbers, "None", "Kerberos", endUserSignOn, "SAML", "KerberosDirectQueryAndRefresh")
 	return err
 }
 
@@ -136,18 +176,21 @@ func (k *Kind) FromJSON(text string, _ bool) (err error) {
 	return err
 }
 
+// UserKind is Kind where it only says what the caller believes; None is nothing in particular.
+type UserKind struct{ Value gateway.PrincipalKind }
+
+// FromJSON implements rest.Word.
+func (k *UserKind) FromJSON(text string, _ bool) (err error) {
+	k.Value, err = oneOf(text, gateway.User, gateway.App, gateway.Group, "None")
+	return err
+}
+
 // PolicyWord is Open (1) or Restricted (2); None leaves it.
 type PolicyWord struct{ Restricted *bool }
 
 // FromJSON implements rest.Word.
 func (p *PolicyWord) FromJSON(text string, isNumber bool) error {
-	w, err := oneOf(text, "None", "Open", "Restricted")
-	if isNumber {
-		var ok bool
-		if w, ok = number(text, map[int]string{0: "None", 1: "Open", 2: "Restricted"}); ok {
-			err = nil
-		}
-	}
+	w, err := wordOf(text, isNumber, map[int]string{0: "None", 1: "Open", 2: "Restricted"}, "None", "Open", "Restricted")
 	if restricted := w == "Restricted"; err == nil && w != "None" {
 		p.Restricted = &restricted
 	}
@@ -159,13 +202,7 @@ type Operation struct{ Value string }
 
 // FromJSON implements rest.Word.
 func (o *Operation) FromJSON(text string, isNumber bool) (err error) {
-	if isNumber {
-		if w, ok := number(text, map[int]string{0: "None", 1: "Add", 2: "Remove"}); ok {
-			o.Value = w
-			return nil
-		}
-	}
-	o.Value, err = oneOf(text, "None", "Add", "Remove")
+	o.Value, err = wordOf(text, isNumber, map[int]string{0: "None", 1: "Add", 2: "Remove"}, "None", "Add", "Remove")
 	return err
 }
 
