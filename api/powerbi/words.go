@@ -94,9 +94,21 @@ func (t *SourceType) FromJSON(text string, isNumber bool) error {
 		t.Value, ok = gateway.KnownType(text)
 	}
 	if !ok {
-		return gateway.Errorf(gateway.CodeUnsupportedDataSource, "%s is not a data source type.", text)
+		return gateway.Errorf(gateway.CodeUnsupportedDataSource, "%q is not a data source type. Supported are %s.", text, servedTypes())
 	}
 	return nil
+}
+
+// servedTypes names the types of which a data source can be.
+func servedTypes() string {
+	names := make([]string, len(gateway.ServedTypes))
+	for i, t := range gateway.ServedTypes {
+		names[i] = string(t)
+		if t == gateway.TypeExtension {
+			names[i] += " (kind SQLite)"
+		}
+	}
+	return strings.Join(names, ", ")
 }
 
 // Right is a user's access right on a data source; 1 is Read, 9 ReadOverrideEffectiveIdentity.

@@ -2,6 +2,7 @@ package powerbi_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 )
 
@@ -56,4 +57,18 @@ func TestNumbersOfEnumerationsAreTaken(t *testing.T) {
 	old := "/v1.0/myorg/gateways/" + cluster + "/datasources"
 	v, _ := w.call(w.token, "POST", old, `{"dataSourceType":0,"dataSourceName":"v1","connectionDetails":`+server+`,"credentialDetails":`+details(3, 2, 1)+`}`, 201)
 	w.call(w.token, "PATCH", old+"/"+v["id"].(string), `{"credentialDetails":`+details("3.0", 1, 2)+`}`, 200)
+}
+
+// Whoever mistypes a data source type learns which there are.
+func TestAnUnknownDataSourceTypeNamesTheSupportedOnes(t *testing.T) {
+	w := newV1World(t)
+	cluster := w.cluster("Lisbon")
+	for _, kind := range []string{`"Sqll"`, `"Oracle"`, `99`, `-1`} {
+		for path, name := range map[string]string{"/v2.0/myorg/gatewayClusters/": "datasource", "/v1.0/myorg/gateways/": "dataSource"} {
+			v, _ := w.call(w.token, "POST", path+cluster+"/datasources", `{"`+name+`Type":`+kind+`,"`+name+`Name":"x","connectionDetails":"{}",`+v1Credentials+`}`, 400)
+			if words := fmt.Sprint(v["error"]); !strings.Contains(words, "Sql, PostgreSql, MySql, Extension (kind SQLite), Web, OData, File, Folder") {
+				t.Errorf("%s: %s", kind, words)
+			}
+		}
+	}
 }
