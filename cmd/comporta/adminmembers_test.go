@@ -3,6 +3,7 @@ package main
 import (
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -65,6 +66,13 @@ func TestAdminRights(t *testing.T) {
 	s.admin(t, nil, "datasource", "users", "add", cluster, source, id)
 	if users := s.admin(t, nil, "datasource", "users", "list", cluster, source); len(users) != 2 || query() != exitOK {
 		t.Errorf("a pipeline with a role does not query: %v", users)
+	}
+	for _, flags := range [][]string{{"--role", "Owner"}, nil} {
+		s.admin(t, nil, append([]string{"datasource", "users", "add", cluster, source, id}, flags...)...)
+		users := s.admin(t, nil, "datasource", "users", "list", cluster, source)
+		if i := slices.IndexFunc(users, func(u map[string]any) bool { return u["identifier"] == id }); i < 0 || users[i]["role"] != "Owner" {
+			t.Errorf("an Owner added with %v: %v", flags, users)
+		}
 	}
 	s.admin(t, nil, "datasource", "users", "remove", cluster, source, "p@example.com")
 	if query() != exitFailure {

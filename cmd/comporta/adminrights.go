@@ -95,7 +95,7 @@ func (cmd *listUsersCmd) Run(ctx context.Context, p *process, root *cli) error {
 type addUserCmd struct {
 	sourceArgs
 	Principal string `arg:"" help:"The principal's id or e-mail address."`
-	Role      string `default:"User" enum:"User,UserWithReshare,Owner" help:"User queries, UserWithReshare also shares, Owner also changes the data source."`
+	Role      string `default:"" enum:",User,UserWithReshare,Owner" placeholder:"ROLE" help:"User queries, UserWithReshare also shares, Owner also changes the data source. Left out, a role stays as it is, and who has none becomes a User."`
 }
 
 // Run adds the user.
@@ -104,7 +104,10 @@ func (cmd *addUserCmd) Run(ctx context.Context, p *process, root *cli) error {
 	if err != nil {
 		return err
 	}
-	body := map[string]any{"datasourceAccessRight": "Read", "role": cmd.Role}
+	body := map[string]any{"datasourceAccessRight": "Read"}
+	if cmd.Role != "" {
+		body["role"] = cmd.Role
+	}
 	if _, isID := gateway.ParseID(cmd.Principal); isID {
 		body["identifier"] = cmd.Principal
 	} else {

@@ -116,6 +116,21 @@ Describe 'Members, routes, limits' {
         Remove-DataGatewayClusterDatasource @one -Confirm:$false
     }
 
+    It 'gives another right and leaves the role, unless -Role is given' {
+        $user = New-TestPrincipal 'Owner' 'owner@example.com'
+        function Get-Role { Get-DataGatewayClusterDatasourceUser @of | Where-Object Identifier -eq $user.Id | ForEach-Object { "$($_.Role) $($_.DatasourceUserAccessRight)" } }
+        Add-DataGatewayClusterDatasourceUser @of -DatasourceUserAccessRight Read -Identifier $user.Id
+        Get-Role | Should -Be 'User Read' -Because 'who has none becomes a User'
+        Add-DataGatewayClusterDatasourceUser @of -DatasourceUserAccessRight Read -Identifier $user.Id -Role Owner
+        Add-DataGatewayClusterDatasourceUser @of -DatasourceUserAccessRight ReadOverrideEffectiveIdentity -Identifier $user.Id
+        Get-Role | Should -Be 'Owner ReadOverrideEffectiveIdentity'
+        Add-DataGatewayClusterDatasourceUser @of -DatasourceUserAccessRight Read -UserEmailAddress 'owner@example.com'
+        Get-Role | Should -Be 'Owner Read'
+        Add-DataGatewayClusterDatasourceUser @of -DatasourceUserAccessRight Read -Identifier $user.Id -Role UserWithReshare
+        Get-Role | Should -Be 'UserWithReshare Read'
+        Remove-DataGatewayClusterDatasourceUser @of -UserId $user.Id -Confirm:$false
+    }
+
     It 'replaces credentials; the next query uses them' {
         Set-DataGatewayClusterDatasourceCredential @of -Credential (New-Object pscredential 'Zoë', (Get-Secret 'pässwörd-✓')) -EncryptedConnection NotEncrypted
         (Invoke-DataGatewayQuery @of -Query 'select 1 as one').one | Should -Be 1

@@ -40,7 +40,7 @@ function Add-DataGatewayClusterDatasourceUser {
     .SYNOPSIS
     Gives a principal a right on a data source.
     .DESCRIPTION
-    Giving another right replaces the one before.
+    Giving another right replaces the one before; the role stays unless -Role is given.
     .EXAMPLE
     Add-DataGatewayClusterDatasourceUser -GatewayClusterId $id -GatewayClusterDatasourceId $source -DatasourceUserAccessRight Read -Identifier $user
     #>
@@ -74,9 +74,9 @@ function Add-DataGatewayClusterDatasourceUser {
         [Parameter(Mandatory, ParameterSetName = 'UserEmailAddress')]
         [string] $UserEmailAddress,
 
-        # The role: User, UserWithReshare or Owner.
+        # The role: User, UserWithReshare or Owner. Left out, it stays as it is, and who has none becomes a User.
         [ValidateSet('User', 'UserWithReshare', 'Owner')]
-        [string] $Role = 'User'
+        [string] $Role
     )
     begin { Use-CallerPreference $PSCmdlet }
     process {
@@ -85,7 +85,7 @@ function Add-DataGatewayClusterDatasourceUser {
         if ($bound.ContainsKey('Identifier')) { $who = $Identifier.ToString() }
         if (-not $PSCmdlet.ShouldProcess($who, "Give right $DatasourceUserAccessRight")) { return }
         Invoke-Guarded $PSCmdlet $who {
-            $body = @{ datasourceAccessRight = $DatasourceUserAccessRight; role = $Role }
+            $body = @{ datasourceAccessRight = $DatasourceUserAccessRight } + (Select-Bound $bound @{ Role = 'role' })
             if ($bound.ContainsKey('Identifier')) { $body.identifier = $who } else { $body.emailAddress = $who }
             Invoke-Gateway POST (Get-ClusterPath $Scope $GatewayClusterId "/datasources/$GatewayClusterDatasourceId/users") $body
         }
