@@ -113,14 +113,24 @@ func (h *handler) run(ctx context.Context, task *gateway.Task, out *output, prog
 		h.buffers.Put(buffer)
 	}()
 	summary, err := h.agent.Run(ctx, task, out)
-	if err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) {
-		err = gateway.Wrap(gateway.CodeTimeout, err, "The request took longer than it may and was cancelled.")
-	}
 	if err != nil {
-		out.fail(gateway.AsError(err))
+		out.fail(failure(ctx, task.ReadOnly, err))
 		return
 	}
 	out.finish(summary)
+}
+
+// failure is what the service hears of a task that failed. What the agent says in words of its own stays, also when the time is up: it knows
+// whether a write was taken back. Where it says nothing, nobody knows.
+func failure(ctx context.Context, readOnly bool, err error) *gateway.Error {
+	var known *gateway.Error
+	switch {
+	case errors.As(err, &known), !errors.Is(ctx.Err(), context.DeadlineExceeded):
+		return gateway.AsError(err)
+	case readOnly:
+		return gateway.Wrap(gateway.CodeTimeout, err, "The request took longer than it may and was cancelled.")
+	}
+	return gateway.Wrap(gateway.CodeOutcomeUnknown, err, "The request took longer than it may. It ran once or not at all; look before you repeat it.")
 }
 
 func writeError(w http.ResponseWriter, status int, e *gateway.Error) {

@@ -310,6 +310,50 @@ func TestCancellationReachesTheMember(t *testing.T) {
 	})
 }
 
+// A member that says nothing of a write whose time was up leaves its outcome open; one that knows what became of it is believed. The code crosses
+// both ways that an answer can take, and at its end too.
+func TestOnlyTheMemberSaysThatAWriteWasTakenBack(t *testing.T) {
+	t.Parallel()
+	codes := map[string]gateway.Code{"unknown": gateway.CodeOutcomeUnknown, "taken back": gateway.CodeTimeout, "refused": gateway.CodeQuery}
+	w := newWorld(t, newAgent(func(ctx context.Context, task *gateway.Task, out gateway.Output) (gateway.Summary, error) {
+		text, begun := strings.CutPrefix(task.Query.Text, "begun, ")
+		if begun {
+			_ = out.Begin(gateway.AnswerHeader{})
+			_ = out.Flush()
+		}
+		<-ctx.Done()
+		if code := codes[text]; code != "" {
+			return gateway.Summary{}, gateway.Errorf(code, "in its own words")
+		}
+		return gateway.Summary{}, ctx.Err()
+	}), nil)
+	w.serve(w.dialer(0))
+	for text, c := range map[string]struct{ reading, writing gateway.Code }{
+		"unknown":    {gateway.CodeOutcomeUnknown, gateway.CodeOutcomeUnknown},
+		"taken back": {gateway.CodeTimeout, gateway.CodeTimeout},
+		"refused":    {gateway.CodeQuery, gateway.CodeQuery},
+		"silent":     {gateway.CodeTimeout, gateway.CodeOutcomeUnknown},
+	} {
+		for _, task := range []*gateway.Task{read(text), write(text), read("begun, " + text), write("begun, " + text)} {
+			want := c.reading
+			if !task.ReadOnly {
+				want = c.writing
+			}
+			task.TimeoutMillis = 50
+			answer, err := w.send(task)
+			if err == nil {
+				_, err = io.ReadAll(answer.Body)
+				answer.Body.Close()
+			}
+			var attempt *gateway.AttemptError
+			if errors.As(err, &attempt) && attempt.Phase != gateway.PhaseAnswered || !gateway.IsCode(err, want) {
+				t.Errorf("%s, reading %v: %v, want %s", task.Query.Text, task.ReadOnly, err, want)
+			}
+		}
+	}
+	w.idle()
+}
+
 func TestRandomEndsLeaveNothingInFlight(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, newAgent(func(ctx context.Context, task *gateway.Task, out gateway.Output) (gateway.Summary, error) {
