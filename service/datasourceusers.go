@@ -117,6 +117,9 @@ func (s *DataSources) DeleteUser(ctx context.Context, caller *gateway.Caller, cl
 		principal, ok := gateway.ParseID(who)
 		if !ok {
 			p, err := findPrincipal(ctx, tx, "", who)
+			if gateway.IsCode(err, gateway.CodePrincipalNotFound) {
+				return gateway.Errorf(gateway.CodeNotFound, "Nobody of this name has a role on the data source.")
+			}
 			if err != nil {
 				return err
 			}

@@ -154,6 +154,8 @@ type ConnectionType struct {
 	SupportedCredentialTypes           []string         `json:"supportedCredentialTypes"`
 	SupportedConnectionEncryptionTypes []string         `json:"supportedConnectionEncryptionTypes"`
 	SupportsSkipTestConnection         bool             `json:"supportsSkipTestConnection"`
+	// SupportedCredentialTypesForUsageInUserControlledCode is empty: nobody's code gets credentials.
+	SupportedCredentialTypesForUsageInUserControlledCode []string `json:"supportedCredentialTypesForUsageInUserControlledCode"`
 }
 
 // CreationMethod is one way to say where the data source is.
@@ -167,15 +169,17 @@ type ParameterType struct {
 	Name     string `json:"name"`
 	DataType string `json:"dataType" enums:"Text"`
 	Required bool   `json:"required"`
+	// AllowedValues is empty: any text is taken.
+	AllowedValues []string `json:"allowedValues"`
 }
 
 func (k connectionKind) shown() ConnectionType {
 	method := CreationMethod{Name: k.word, Parameters: []ParameterType{}}
 	for _, name := range k.parameters {
-		method.Parameters = append(method.Parameters, ParameterType{name, "Text", true})
+		method.Parameters = append(method.Parameters, ParameterType{name, "Text", true, []string{}})
 	}
 	return ConnectionType{Type: k.word, CreationMethods: []CreationMethod{method}, SupportedCredentialTypes: k.credentials, SupportedConnectionEncryptionTypes: k.encryptions,
-		SupportsSkipTestConnection: true}
+		SupportsSkipTestConnection: true, SupportedCredentialTypesForUsageInUserControlledCode: []string{}}
 }
 
 // ListConnectionTypes lists what members serve.

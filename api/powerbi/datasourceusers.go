@@ -1,12 +1,14 @@
 package powerbi
 
 import (
+	"encoding/json"
 	"net/http"
 
 	"github.com/labstack/echo/v4"
 
 	"comporta/api/rest"
 	"comporta/service"
+	"comporta/service/gateway"
 )
 
 // ListDataSourceUsers lists the users of a data source.
@@ -45,8 +47,18 @@ type DataSourceUserRequest struct {
 	Identifier            *ID       `json:"identifier" swaggertype:"string" format:"uuid"`
 	EmailAddress          string    `json:"emailAddress"`
 	DisplayName           string    `json:"displayName"`
-	PrincipalType         *Kind     `json:"principalType" swaggertype:"string" enums:"User,App,Group"`
+	PrincipalType         *UserKind `json:"principalType" swaggertype:"string" enums:"None,User,App,Group"`
 	Role                  *UserRole `json:"role" swaggertype:"string" enums:"Owner,UserWithReshare,User"`
+	// Profile is a service principal's profile. There are none here: to take it for the application itself would give that too much.
+	Profile json.RawMessage `json:"profile" swaggerignore:"true"`
+}
+
+// noProfile refuses a service principal's profile, but not that there is none.
+func noProfile(profile json.RawMessage) error {
+	if len(profile) == 0 || string(profile) == "null" {
+		return nil
+	}
+	return gateway.Errorf(gateway.CodeInvalid, "profile: there are no service principal profiles here. Name the application itself by identifier, without profile.")
 }
 
 // PutDataSourceUser gives a principal a role on a data source.
@@ -64,7 +76,10 @@ type DataSourceUserRequest struct {
 //	@Router		/v2.0/myorg/gatewayClusters/{cluster}/datasources/{dataSource}/users [post]
 func (h *Handlers) PutDataSourceUser(c echo.Context) error {
 	var r DataSourceUserRequest
-	if err := rest.Decode(c, &r, "objectId", "profile"); err != nil {
+	if err := rest.Decode(c, &r, "objectId"); err != nil {
+		return err
+	}
+	if err := noProfile(r.Profile); err != nil {
 		return err
 	}
 	n := service.NewDataSourceUser{Email: r.EmailAddress, Right: r.DatasourceAccessRight.Value}
@@ -97,6 +112,9 @@ func (h *Handlers) PutDataSourceUser(c echo.Context) error {
 //	@Failure	400,401,403,404	{object}	ErrorResponse
 //	@Router		/v2.0/myorg/gatewayClusters/{cluster}/datasources/{dataSource}/users/{user} [delete]
 func (h *Handlers) DeleteDataSourceUser(c echo.Context) error {
+	if query(c, "profileId") != "" {
+		return gateway.Errorf(gateway.CodeInvalid, "profileId: there are no service principal profiles here. Leave it out to remove the application itself.")
+	}
 	clusterID, id, err := sourceIDs(c)
 	if err != nil {
 		return err

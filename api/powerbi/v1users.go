@@ -1,6 +1,7 @@
 package powerbi
 
 import (
+	"encoding/json"
 	"net/http"
 
 	"github.com/labstack/echo/v4"
@@ -42,9 +43,11 @@ type V1UserRequest struct {
 	DatasourceAccessRight *Right `json:"datasourceAccessRight" required:"true" validate:"required" swaggertype:"string" enums:"None,Read,ReadOverrideEffectiveIdentity"`
 	EmailAddress          string `json:"emailAddress"`
 	// Identifier is an object id; for users an e-mail address is taken too.
-	Identifier    string `json:"identifier"`
-	DisplayName   string `json:"displayName"`
-	PrincipalType *Kind  `json:"principalType" swaggertype:"string" enums:"User,App,Group"`
+	Identifier    string    `json:"identifier"`
+	DisplayName   string    `json:"displayName"`
+	PrincipalType *UserKind `json:"principalType" swaggertype:"string" enums:"None,User,App,Group"`
+	// Profile is a service principal's profile. There are none here: to take it for the application itself would give that too much.
+	Profile json.RawMessage `json:"profile" swaggerignore:"true"`
 }
 
 func (r *V1UserRequest) user() service.NewDataSourceUser {
@@ -72,7 +75,10 @@ func (r *V1UserRequest) user() service.NewDataSourceUser {
 //	@Router		/v1.0/myorg/gateways/{cluster}/datasources/{dataSource}/users [post]
 func (h *Handlers) PutV1User(c echo.Context) error {
 	var r V1UserRequest
-	if err := rest.Decode(c, &r, "profile", "objectId", "role"); err != nil {
+	if err := rest.Decode(c, &r, "objectId", "role"); err != nil {
+		return err
+	}
+	if err := noProfile(r.Profile); err != nil {
 		return err
 	}
 	clusterID, id, err := sourceIDs(c)
