@@ -18,8 +18,9 @@ import (
 
 // What becomes of tries, in short.
 var (
-	nobody = session{err: io.ErrUnexpectedEOF}
-	no     = session{err: &tunnel.RefusedError{Err: gateway.Errorf(gateway.CodeConflict, "no")}}
+	nobody      = session{err: io.ErrUnexpectedEOF}
+	maintenance = session{err: &tunnel.AwayError{RetryAfter: time.Hour}}
+	no          = session{err: &tunnel.RefusedError{Err: gateway.Errorf(gateway.CodeConflict, "no")}}
 )
 
 func up(lasted time.Duration) session {
@@ -33,7 +34,10 @@ func TestHowLongASlotWaits(t *testing.T) {
 		want  time.Duration // after the last one
 	}{
 		"the first drop":                        {many(up(time.Hour), 1), firstWait},
-		"nobody answers for long":               {many(nobody, 1000), silentWait},
+		"nobody answers for two minutes":        {many(nobody, 60), silentWait},
+		"nobody answers for long":               {many(nobody, 1000), lostWait},
+		"a proxy names a time, for long":        {many(maintenance, 1000), lostWait},
+		"nobody answers, after a long outage":   {slices.Concat(many(nobody, 1000), many(up(time.Hour), 1), many(nobody, 60)), silentWait},
 		"the service says no, again and again":  {many(no, 1000), longestWait},
 		"a foreign answer, again and again":     {many(session{err: errors.New("a web page")}, 1000), longestWait},
 		"many restarts":                         {slices.Concat(many(up(5*time.Second), 1), many(nobody, 5), many(up(5*time.Second), 1), many(nobody, 5), many(up(5*time.Second), 1), many(nobody, 5), many(up(5*time.Second), 1)), 625 * time.Millisecond},
@@ -63,7 +67,7 @@ func TestWaitsAreBounded(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		b := newBackoff()
 		for range rapid.IntRange(1, 50).Draw(t, "tries") {
-			s := rapid.SampledFrom([]session{nobody, no, up(0), up(3 * time.Second), up(40 * time.Second), up(time.Hour)}).Draw(t, "try")
+			s := rapid.SampledFrom([]session{nobody, no, maintenance, up(0), up(3 * time.Second), up(40 * time.Second), up(time.Hour)}).Draw(t, "try")
 			if wait := b.after(s); wait < firstWait || wait > longestWait || s == nobody && wait > silentWait {
 				t.Fatalf("%+v: %v", s, wait)
 			}
@@ -79,9 +83,10 @@ func TestPauses(t *testing.T) {
 		if p := pause(wait, errors.New("weather"), random); p < wait/2 || p > wait {
 			t.Errorf("wait %v: pause %v", wait, p)
 		}
-		p := pause(wait, &tunnel.RefusedError{Err: &gateway.Error{RetryAfter: asked}}, random)
-		if p < min(asked, longestWait) || p < wait/2 || p > 3*longestWait/2 {
-			t.Errorf("wait %v, asked for %v: pause %v", wait, asked, p)
+		for _, err := range []error{&tunnel.RefusedError{Err: &gateway.Error{RetryAfter: asked}}, &tunnel.AwayError{RetryAfter: asked}} {
+			if p := pause(wait, err, random); p < min(asked, longestNamed) || p < wait/2 || p > max(wait, min(asked, longestNamed)*5/4+wait/2) {
+				t.Errorf("wait %v, asked for %v: pause %v", wait, asked, p)
+			}
 		}
 	})
 }
@@ -91,7 +96,7 @@ func TestWhoMayBeWoken(t *testing.T) {
 	for _, c := range []struct {
 		after session
 		want  bool
-	}{{nobody, true}, {no, true}, {later, false}, {up(0), false}, {up(time.Hour), false}} {
+	}{{nobody, true}, {no, true}, {later, false}, {maintenance, false}, {up(0), false}, {up(time.Hour), false}} {
 		if got := c.after.wakeable(); got != c.want {
 			t.Errorf("%+v: %v", c.after, got)
 		}
@@ -114,4 +119,31 @@ func TestATunnelThatIsLetInWakesTheOthers(t *testing.T) {
 		c.Jitter = func() float64 { return 1e6 } // who waits, waits for a day
 	})
 	o.up(t, m)
+}
+
+// Members that were told the same time do not come back as one.
+func TestATimeThatIsNamedIsSpread(t *testing.T) {
+	first, last := pause(firstWait, maintenance.err, 0), pause(firstWait, maintenance.err, 0.999)
+	if first != longestNamed || last-first < time.Minute {
+		t.Errorf("between %v and %v", first, last)
+	}
+}
+
+func TestTheSameFailureIsLoggedNowAndThen(t *testing.T) {
+	var told repeats
+	now := time.Now()
+	for i, c := range []struct {
+		try   session
+		after time.Duration
+		want  bool
+	}{
+		{nobody, 0, true}, {nobody, time.Second, false}, {session{err: io.EOF}, time.Second, false}, {maintenance, time.Second, true},
+		{nobody, time.Second, true}, {nobody, repeatEvery - 1, false}, {nobody, 1, true}, {no, time.Second, true}, {no, time.Second, false},
+		{up(time.Second), 0, true}, {up(time.Second), 0, true}, {nobody, 0, true},
+	} {
+		now = now.Add(c.after)
+		if got := told.worth(c.try, now); got != c.want {
+			t.Errorf("try %d: %v", i, got)
+		}
+	}
 }

@@ -40,7 +40,7 @@ func (l *loop) run(ctx context.Context) error {
 	defer l.retired.Wait()
 	entered, stop := l.member.entered.listen()
 	defer stop()
-	waits := newBackoff()
+	waits, told := newBackoff(), repeats{}
 	for ctx.Err() == nil {
 		empty(entered) // what came in before this try says nothing about it
 		s := l.session(ctx)
@@ -52,7 +52,7 @@ func (l *loop) run(ctx context.Context) error {
 			return s.err
 		}
 		away := pause(waits.after(s), s.err, l.member.cfg.Jitter())
-		if s.err != nil {
+		if s.err != nil && told.worth(s, l.member.cfg.Now()) {
 			l.warn("the tunnel is down; trying again", "in", away.Round(time.Millisecond), "reason", advice(l.member.server.String(), s.err))
 		}
 		wake := entered

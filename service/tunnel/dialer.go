@@ -64,7 +64,7 @@ func Fatal(err error) bool {
 }
 
 // Unanswered reports whether err, returned by Dial, says that nobody was there who could say no: no connection, no answer in time, one that
-// broke off, or a proxy that does not reach the service either. It is over as soon as the service or the network is back.
+// broke off, or a proxy that does not reach the service either and names no time. It is over as soon as the service or the network is back.
 func Unanswered(err error) bool {
 	var (
 		number syscall.Errno // refused, reset, no route
@@ -75,12 +75,28 @@ func Unanswered(err error) bool {
 		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, errBehindProxy)
 }
 
+// AwayError is the answer of a proxy that says for how long the service is not to be had: a no with a time, as on a maintenance page.
+type AwayError struct {
+	Status     string
+	RetryAfter time.Duration
+}
+
+// Error says what the proxy answered.
+func (e *AwayError) Error() string {
+	return fmt.Sprintf("a proxy answers %s, and to try again in %v", e.Status, e.RetryAfter)
+}
+
 var errBehindProxy = errors.New("a proxy does not reach the service")
 
-// behindProxy is errBehindProxy if that is what the answer of a proxy means, nil otherwise.
+// behindProxy is an *AwayError or errBehindProxy if that is what the answer of a proxy means, nil otherwise.
 func behindProxy(resp *http.Response) error {
 	switch resp.StatusCode {
-	case http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+	case http.StatusServiceUnavailable:
+		if after := retryAfter(resp.Header); after > 0 {
+			return &AwayError{Status: clip(resp.Status, 100), RetryAfter: after}
+		}
+		fallthrough
+	case http.StatusBadGateway, http.StatusGatewayTimeout:
 		return fmt.Errorf("%w; it answers %s", errBehindProxy, clip(resp.Status, 100))
 	}
 	return nil
@@ -214,13 +230,24 @@ func refusal(resp *http.Response) error {
 		}
 		return fmt.Errorf("the answer to the tunnel request is %s and not from a Comporta service; check the server address", clip(resp.Status, 100))
 	}
-	e := &gateway.Error{Code: answer.Error.Code, Message: clip(answer.Error.Message, maxMessageBytes)}
-	if seconds, err := strconv.Atoi(resp.Header.Get("Retry-After")); err == nil && seconds >= 0 {
-		e.RetryAfter = time.Duration(min(seconds, 3600)) * time.Second
-	}
+	e := &gateway.Error{Code: answer.Error.Code, Message: clip(answer.Error.Message, maxMessageBytes), RetryAfter: retryAfter(resp.Header)}
 	return &RefusedError{Status: resp.StatusCode, Err: e, Kind: map[gateway.Code]error{
 		gateway.CodeNotFound:     ErrRemoved,
 		gateway.CodeUnauthorized: ErrKeyRefused,
 		gateway.CodeNotSupported: ErrIncompatible,
 	}[e.Code]}
+}
+
+// retryAfter is the time that an answer names, an hour at most: seconds, or a date by the clock of whoever answers. 0 when it names none.
+func retryAfter(h http.Header) time.Duration {
+	text := h.Get("Retry-After")
+	if seconds, err := strconv.Atoi(text); err == nil {
+		return time.Duration(min(max(seconds, 0), 3600)) * time.Second
+	}
+	at, err := http.ParseTime(text)
+	now, unknown := http.ParseTime(h.Get("Date"))
+	if err != nil || unknown != nil {
+		return 0
+	}
+	return min(max(at.Sub(now), 0), time.Hour)
 }
