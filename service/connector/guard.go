@@ -1,6 +1,10 @@
 package connector
 
-import "comporta/service/gateway"
+import (
+	"slices"
+
+	"comporta/service/gateway"
+)
 
 // verdict is what the guard says of a statement that may go to the database.
 type verdict struct {
@@ -120,7 +124,25 @@ var sqlServerWriters = []string{
 
 // sqlServerPhrases are such words that mean something only together.
 var sqlServerPhrases = [][]string{{"NEXT", "VALUE"}, {"END", "CONVERSATION"}, {"GET", "CONVERSATION"}, {"MOVE", "CONVERSATION"},
-	{"ADD", "SIGNATURE"}, {"ADD", "COUNTER"}}
+	{"ADD", "SIGNATURE"}, {"ADD", "COUNTER"},
+	{"ADD", "SENSITIVITY"}, {"RENAME", "OBJECT"}, {"RENAME", "DATABASE"}}
+
+// sqlServerLocks are hints that keep others out for as long as the request runs; a slow reader makes that long.
+var sqlServerLocks = []string{"TABLOCK", "TABLOCKX", "XLOCK", "UPDLOCK", "HOLDLOCK", "SERIALIZABLE", "REPEATABLEREAD"}
+
+// sqlServerEscapes are the ODBC escapes, which stand in braces, that are values, functions and joins. There is one that calls a procedure.
+var sqlServerEscapes = []string{"D", "T", "TS", "GUID", "INTERVAL", "FN", "OJ"}
+
+// escapes reports whether all braces are such escapes.
+func escapes(s *script) bool {
+	n := 0
+	for _, w := range s.words {
+		if w.before == "{" && slices.Contains(sqlServerEscapes, w.text) {
+			n++
+		}
+	}
+	return n == s.braces
+}
 
 // sqlServerCommits reports whether a batch may commit by itself: by COMMIT, or in a procedure, which needs no EXECUTE where a batch begins.
 func sqlServerCommits(s *script) bool {
@@ -139,8 +161,11 @@ func guardSQLServer(text string, readOnly bool) (verdict, error) {
 		return verdict{commits: sqlServerCommits(&s)}, nil
 	}
 	single := !s.open && !s.doubtful && s.statements == 1 && !s.preceded && s.starts("SELECT", "WITH")
-	if !single || s.has(sqlServerWriters...) || s.phrases(sqlServerPhrases) {
+	switch {
+	case !single, !escapes(&s), s.has(sqlServerWriters...), s.phrases(sqlServerPhrases):
 		return verdict{}, writes("only a single SELECT is allowed in it")
+	case s.has(sqlServerLocks...):
+		return verdict{}, writes("table hints that lock are not allowed in it")
 	}
 	return verdict{}, nil
 }

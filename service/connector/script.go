@@ -37,6 +37,8 @@ type script struct {
 	hints bool
 	// variables: there is an @.
 	variables bool
+	// braces is how many { there are.
+	braces int
 	// open: a string, name or comment does not end.
 	open bool
 	// doubtful: there is a comment that servers may see in different ways.
@@ -47,6 +49,9 @@ type script struct {
 type word struct {
 	// text is the word in capitals.
 	text string
+	// before is the piece right before it, with nothing but spaces between: a word in capitals, anything else as it stands. It is "" when that
+	// is, or may be, a part of a number.
+	before string
 	// glued: it hangs on a number. Databases read the number and then, without a space, what is left (1e1into).
 	glued bool
 }
@@ -54,6 +59,22 @@ type word struct {
 // is reports whether it is the wanted word, or may end with it because it hangs on a number.
 func (w word) is(wanted string) bool {
 	return w.text == wanted || w.glued && strings.HasSuffix(w.text, wanted)
+}
+
+// asBefore is what the word is to the next one.
+func (w word) asBefore() string {
+	if w.glued {
+		return ""
+	}
+	return w.text
+}
+
+// passed is what a piece that is no word is to the next word. A point counts only when a name is before it.
+func passed(piece, before string) string {
+	if piece == "." && (before == "" || strings.HasPrefix(before, "'")) {
+		return ""
+	}
+	return piece
 }
 
 // has reports whether one of the words occurs.
@@ -97,6 +118,7 @@ func scan(text string, l lexis) script {
 	s := script{}
 	inside := false // something of a statement was seen since the last semicolon
 	number := false // the last word was, or was part of, a number
+	before := ""    // see word.before
 	var last call   // what a parenthesis would belong to
 	for i := 0; i < len(text); {
 		end, what := l.next(text, i)
@@ -104,12 +126,18 @@ func scan(text string, l lexis) script {
 		case spacePart:
 		case hintPart:
 			s.hints, inside = true, true
+			before = ""
 		case wordPart:
-			number = s.add(text, i, end, number)
+			number = s.add(text, i, end, number, before)
 			inside = true
+			before = s.words[len(s.words)-1].asBefore()
 		default:
 			inside = inside || text[i] != ';'
 			s.variables = s.variables || text[i] == '@'
+			if text[i] == '{' {
+				s.braces++
+			}
+			before = passed(text[i:end], before)
 			s.preceded = s.preceded || len(s.words) == 0 && text[i] != ';' && text[i] != '('
 		}
 		if what == otherPart && text[i] == '(' && last.name != "" {
@@ -156,8 +184,8 @@ func (c *call) pass(piece string, what part) {
 
 // add takes in the word at i. It reports whether that one hangs on a number: what begins with one, the exponent behind a number's point
 // (1.e1, so the last word counts), and MySQL's \N.
-func (s *script) add(text string, i, end int, number bool) bool {
-	w := word{text: strings.ToUpper(text[i:end])}
+func (s *script) add(text string, i, end int, number bool, before string) bool {
+	w := word{text: strings.ToUpper(text[i:end]), before: before}
 	w.glued = hangs(w.text) || i > 0 && (text[i-1] == '\\' || text[i-1] == '.' && number)
 	s.words = append(s.words, w)
 	return w.glued
