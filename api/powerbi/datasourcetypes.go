@@ -72,7 +72,7 @@ type CredentialDetails struct {
 	EncryptionAlgorithm         string     `json:"encryptionAlgorithm" enums:"RSA-OAEP,None"`
 	PrivacyLevel                Privacy    `json:"privacyLevel" swaggertype:"string" enums:"None,Public,Organizational,Private"`
 	UseCallerAADIdentity        bool       `json:"useCallerAADIdentity"`
-	UseEndUserOAuth2Credentials bool       `json:"useEndUserOAuth2Credentials"`
+	UseEndUserOAuth2Credentials *bool      `json:"useEndUserOAuth2Credentials"`
 	UseCustomOAuthApp           bool       `json:"useCustomOAuthApp"`
 	SkipTestConnection          *bool      `json:"skipTestConnection"`
 	IsCredentialEncrypted       bool       `json:"isCredentialEncrypted"`

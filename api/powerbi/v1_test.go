@@ -225,3 +225,26 @@ func TestR58V1Status(t *testing.T) {
 	}
 	w.call(w.token, "GET", base+"/"+uuid.NewString()+"/status", "", 404)
 }
+
+// What v1.0 calls useEndUserOAuth2Credentials is changed by PATCH as it is set by POST; left out it stays, and so does a sign-on that v1.0 has no
+// word for.
+func TestV1ChangesTheUseOfTheEndUsersCredentials(t *testing.T) {
+	w := newV1World(t)
+	cluster := w.cluster("Lisbon")
+	base := "/v1.0/myorg/gateways/" + cluster + "/datasources"
+	v, _ := w.call(w.token, "POST", base, v1Source("sales"), 201)
+	one, v2 := base+"/"+v["id"].(string), "/v2.0/myorg/gatewayClusters/"+cluster+"/datasources/"+v["id"].(string)
+	for _, step := range [][2]string{{`"useEndUserOAuth2Credentials":true`, "AzureActiveDirectory"}, {`"privacyLevel":"None"`, "AzureActiveDirectory"},
+		{`"useEndUserOAuth2Credentials":false`, "None"}, {"Kerberos", "Kerberos"}, {`"useEndUserOAuth2Credentials":false`, "Kerberos"}, {`"useEndUserOAuth2Credentials":null`, "Kerberos"}} {
+		if step[0] == step[1] {
+			w.call(w.token, "PATCH", v2, `{"singleSignOnType":"`+step[0]+`"}`, 200)
+		} else {
+			w.call(w.token, "PATCH", one, `{"credentialDetails":{"credentialType":"Basic","credentials":"e",`+step[0]+`}}`, 200)
+		}
+		shown, _ := w.call(w.token, "GET", v2, "", 200)
+		old, _ := w.call(w.token, "GET", one, "", 200)
+		if on := old["credentialDetails"].(map[string]any)["useEndUserOAuth2Credentials"]; shown["singleSignOnType"] != step[1] || on != (step[1] == "AzureActiveDirectory") {
+			t.Errorf("after %s: %v, on v1.0 %v, want %s", step[0], shown["singleSignOnType"], on, step[1])
+		}
+	}
+}

@@ -82,7 +82,7 @@ type V1CreateDataSourceRequest struct {
 
 func (r *V1CreateDataSourceRequest) draft() (service.NewDataSource, error) {
 	n := service.NewDataSource{Name: r.DataSourceName, Type: r.DataSourceType.Value, SingleSignOn: "None"}
-	if r.CredentialDetails.UseEndUserOAuth2Credentials {
+	if on := r.CredentialDetails.UseEndUserOAuth2Credentials; on != nil && *on {
 		n.SingleSignOn = endUserSignOn
 	}
 	var err error
@@ -158,7 +158,8 @@ func (h *Handlers) GetV1DataSource(c echo.Context) error {
 	return c.JSON(http.StatusOK, h.v1Entity(&view))
 }
 
-// V1UpdateDataSourceRequest replaces the credentials, which is all that v1.0 changes.
+// V1UpdateDataSourceRequest replaces the credentials, which is all that v1.0 changes; useEndUserOAuth2Credentials stays as it is where it is not
+// given.
 type V1UpdateDataSourceRequest struct {
 	CredentialDetails *CredentialDetails `json:"credentialDetails" required:"true" validate:"required"`
 }
@@ -189,10 +190,27 @@ func (h *Handlers) UpdateV1DataSource(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := h.Service.DataSources.Update(c.Request().Context(), rest.Caller(c), clusterID, id, service.DataSourcePatch{Credentials: entries}); err != nil {
+	view, err := h.Service.DataSources.Get(c.Request().Context(), clusterID, id)
+	if err != nil {
+		return err
+	}
+	patch := service.DataSourcePatch{Credentials: entries, SingleSignOn: r.CredentialDetails.signOn(view.SingleSignOn)}
+	if err := h.Service.DataSources.Update(c.Request().Context(), rest.Caller(c), clusterID, id, patch); err != nil {
 		return err
 	}
 	return c.NoContent(http.StatusOK)
+}
+
+// signOn is the single sign-on that the switch asks for; nil is what it was. Off says nothing of one that v1.0 has no word for.
+func (d *CredentialDetails) signOn(was string) *string {
+	on, none, endUser := d.UseEndUserOAuth2Credentials, "None", endUserSignOn
+	switch {
+	case on == nil || !*on && was != endUserSignOn:
+		return nil
+	case *on:
+		return &endUser
+	}
+	return &none
 }
 
 // DeleteV1DataSource removes a data source.
