@@ -1,6 +1,7 @@
 package powerbi
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -309,8 +310,13 @@ type RouteStep struct {
 //	@Router			/v2.0/myorg/gatewayClusters/{cluster}/route [post]
 func (h *Handlers) Route(c echo.Context) error {
 	var r RouteRequest
-	if c.Request().ContentLength != 0 {
-		if err := rest.Decode(c, &r, "query", "http", "timeoutSeconds", "readOnly"); err != nil {
+	// Only reading tells whether a body in chunks is empty.
+	body, err := rest.ReadBody(c, rest.MaxBody)
+	if err != nil {
+		return err
+	}
+	if len(bytes.TrimSpace(body)) > 0 {
+		if err := rest.Unmarshal(body, &r, "query", "http", "timeoutSeconds", "readOnly"); err != nil {
 			return err
 		}
 	}
