@@ -3,6 +3,7 @@ package connector
 import (
 	"bytes"
 	"context"
+	"database/sql/driver"
 	"fmt"
 	"net"
 	"sync/atomic"
@@ -83,5 +84,61 @@ func TestAConnectionWhoseCleaningWasCancelledIsNotUsedAgain(t *testing.T) {
 	defer conn.Close(context.Background())
 	if forget(conn, 50*time.Millisecond) || dials != 2 {
 		t.Errorf("after %d dials the connection is taken for clean", dials)
+	}
+}
+
+// killable counts how often a connection is killed.
+type killable struct {
+	sqlServerDialect
+	kills atomic.Int32
+}
+
+func (k *killable) kill(driver.Conn) { k.kills.Add(1) }
+
+// lateEnd is a context that ends right after somebody saw that it had not.
+type lateEnd struct {
+	context.Context
+	cancel context.CancelFunc
+}
+
+func (c lateEnd) Err() error {
+	defer c.cancel()
+	return c.Context.Err()
+}
+
+// preparing is a connection during whose preparing of a statement the request's time ends.
+type preparing struct {
+	*fakeConn
+	cancel context.CancelFunc
+}
+
+func (p preparing) PrepareContext(ctx context.Context, text string) (driver.Stmt, error) {
+	p.cancel()
+	return p.fakeConn.PrepareContext(ctx, text)
+}
+
+// A kill that was begun may come late and hit the next request. So the connection is given up also when the request's time ended so late
+// that all went well.
+func TestAConnectionThatIsKilledIsNotUsedAgain(t *testing.T) {
+	for what, q := range map[string]driverQuery{
+		"a read": {text: "select 1", readOnly: true}, "a write": {text: "insert"}, "only prepared": {text: "insert", readOnly: true, judged: verdict{prepareOnly: true}},
+	} {
+		ctx, cancel := context.WithCancel(t.Context())
+		server := &fakeServer{statement: []fakeResult{{rows: 1, columns: []string{"n"}}}}
+		var conn driver.Conn = &fakeConn{server}
+		if q.judged.prepareOnly {
+			conn = preparing{&fakeConn{server}, cancel}
+		}
+		dialect := &killable{}
+		q.dialect = dialect
+		task := &gateway.Task{ReadOnly: q.readOnly, Query: &gateway.Query{Text: q.text}, Format: gateway.FormatJSON}
+		a, err := newAnswer(task, &memory{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		discard, _ := q.run(lateEnd{ctx, cancel}, conn, a)
+		if kills := dialect.kills.Load(); !discard || kills == 0 {
+			t.Errorf("%s: killed %d times, discarded: %v", what, kills, discard)
+		}
 	}
 }

@@ -39,12 +39,15 @@ func (q *driverQuery) run(ctx context.Context, conn driver.Conn, a *answer) (dis
 	})
 	defer func() {
 		// The driver may have seen the end of ctx, closed the connection and come back before AfterFunc's turn came. Nothing is begun once this
-		// has returned: the dialect may be closed then.
+		// has returned: the dialect may be closed then. What was begun may take until the next request has the connection, whatever this one
+		// came to: so the connection is given up.
 		switch stopped := stop(); {
 		case !stopped:
 			<-killed
+			discard = true
 		case ctx.Err() != nil:
 			q.dialect.kill(conn)
+			discard = true
 		}
 	}()
 	if q.judged.prepareOnly {
