@@ -15,13 +15,32 @@ const lockFile = "member.lock"
 // ends: two processes of one member would take each other's tunnels.
 func Claim(dir string) (release func() error, err error) {
 	path := filepath.Join(dir, lockFile)
-	lock := flock.New(path, flock.SetPermissions(0o600), flock.SetFlag(os.O_CREATE|os.O_RDWR))
-	got, err := lock.TryLock()
+	for range claimTries {
+		lock := flock.New(path, flock.SetPermissions(0o600), flock.SetFlag(os.O_CREATE|os.O_RDWR))
+		got, err := lock.TryLock()
+		if err != nil {
+			return nil, fmt.Errorf("the file %s cannot be locked: %w", path, err)
+		}
+		if !got {
+			break
+		}
+		if inPlace(lock, path) {
+			return lock.Close, nil
+		}
+		_ = lock.Close()
+	}
+	return nil, fmt.Errorf("another process runs the member of %s, or joins it; stop it first", dir)
+}
+
+// claimTries bounds how often a claim begins anew because another process took the file or the folder away.
+const claimTries = 10
+
+// inPlace reports whether the file that was locked is the one that others find: a join that failed may have taken it away after it was opened.
+func inPlace(lock *flock.Flock, path string) bool {
+	locked, err := lock.Stat()
 	if err != nil {
-		return nil, fmt.Errorf("the file %s cannot be locked: %w", path, err)
+		return false
 	}
-	if !got {
-		return nil, fmt.Errorf("another process runs the member of %s, or joins it; stop it first", dir)
-	}
-	return lock.Close, nil
+	found, err := os.Stat(path)
+	return err == nil && os.SameFile(locked, found)
 }

@@ -17,6 +17,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"comporta/service/gateway"
@@ -379,6 +380,44 @@ func TestAFolderIsJoinedByOneProcess(t *testing.T) {
 	if _, err := Claim(r.StateDir); err != nil {
 		t.Errorf("the join keeps its claim: %v", err)
 	}
+}
+
+// A join that fails takes folder and lock away again, and neither from under another one.
+func TestAFolderHasOneOwnerWhateverFails(t *testing.T) {
+	for range 100 {
+		dir := filepath.Join(t.TempDir(), "state")
+		var owners atomic.Int64
+		var joins sync.WaitGroup
+		for range 8 {
+			joins.Go(func() {
+				for range 5 {
+					ownForAMoment(t, dir, &owners)
+				}
+			})
+		}
+		joins.Wait()
+		if t.Failed() {
+			return
+		}
+	}
+}
+
+func ownForAMoment(t *testing.T, dir string, owners *atomic.Int64) {
+	release, err := reserve(dir)
+	if err != nil {
+		if !strings.Contains(err.Error(), "another process") {
+			t.Error(err)
+		}
+		return
+	}
+	if n := owners.Add(1); n != 1 {
+		t.Errorf("%d owners", n)
+	}
+	if _, err := os.Stat(filepath.Join(dir, lockFile)); err != nil {
+		t.Errorf("an owner without a lock: %v", err)
+	}
+	owners.Add(-1)
+	release()
 }
 
 // A folder that cannot be looked into is not an empty one.

@@ -152,19 +152,17 @@ func syncFolder(dir string) error {
 // the claim up, and takes a folder away that was not there before and holds nothing.
 func reserve(dir string) (release func(), err error) {
 	_, missing := os.Stat(dir)
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, fmt.Errorf("the state folder cannot be made: %w", err)
-	}
-	unclaim, err := Claim(dir)
+	unclaim, err := makeAndClaim(dir)
 	if err != nil {
 		return nil, err
 	}
 	release = func() {
-		_ = unclaim() // the process's end does it too
+		// The lock file goes while it is locked: without the lock it may be another's by now.
 		if held, err := Exists(dir); err == nil && !held && errors.Is(missing, fs.ErrNotExist) {
 			_ = os.Remove(filepath.Join(dir, lockFile))
 			_ = os.Remove(dir) // keeps a folder that holds something
 		}
+		_ = unclaim() // the process's end does it too
 	}
 	path, err := stage(dir, stateFile{name: "try"})
 	if err == nil {
@@ -175,6 +173,19 @@ func reserve(dir string) (release func(), err error) {
 		return nil, fmt.Errorf("the state folder cannot be written: %w", err)
 	}
 	return release, nil
+}
+
+// makeAndClaim makes the folder and claims it, once more when another join takes it away in between.
+func makeAndClaim(dir string) (unclaim func() error, err error) {
+	for range claimTries {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return nil, fmt.Errorf("the state folder cannot be made: %w", err)
+		}
+		if unclaim, err = Claim(dir); !errors.Is(err, fs.ErrNotExist) {
+			break
+		}
+	}
+	return unclaim, err
 }
 
 // Load reads a state folder. What is wrong with one that cannot be used, the error says, and what to do.
