@@ -5,6 +5,24 @@ import (
 	"testing"
 )
 
+// What cannot be changed is refused when it is sent as something else, and taken when it is sent back as it is.
+func TestR54WhatCannotBeChangedIsRefused(t *testing.T) {
+	w := newWorld(t)
+	w.joined()
+	one := "/gatewayClusters/" + w.cluster + "/datasources/" + w.source("fixed")
+	var is map[string]any
+	w.must(200, "GET", one, nil, &is)
+	w.must(200, "PATCH", one, is, nil)
+	for property, value := range map[string]any{"gatewayId": newID(), "clusterId": newID(), "id": newID(), "datasourceType": "Folder"} {
+		was := is[property]
+		is[property] = value
+		if text := w.must(400, "PATCH", one, is, nil); !strings.Contains(text, property) {
+			t.Errorf("%s: %s", property, text)
+		}
+		is[property] = was
+	}
+}
+
 // A service principal's profile is not the application that it belongs to: who names one is refused, not given or denied the whole.
 func TestAProfileIsNotTakenForItsApplication(t *testing.T) {
 	w := newWorld(t)

@@ -164,6 +164,36 @@ type UpdateDataSourceRequest struct {
 	ConnectionDetails json.RawMessage `json:"connectionDetails" swaggertype:"string"`
 	// CredentialDetails replace the stored credentials; the same forms as on create.
 	CredentialDetails json.RawMessage `json:"credentialDetails" swaggertype:"object"`
+	// What a get-change-patch sends back and nobody can change.
+	ID             *ID         `json:"id" swaggerignore:"true"`
+	ClusterID      *ID         `json:"clusterId" swaggerignore:"true"`
+	GatewayID      *ID         `json:"gatewayId" swaggerignore:"true"`
+	DatasourceType *SourceType `json:"datasourceType" swaggerignore:"true"`
+}
+
+// unmoved sees that what cannot be changed is what it is: to pass over it would tell a script that it was done.
+func (r *UpdateDataSourceRequest) unmoved(d *service.DataSourceView) error {
+	if r.DatasourceType != nil && r.DatasourceType.Value != d.Type {
+		return gateway.Errorf(gateway.CodeInvalid, "datasourceType cannot be changed: register another data source.")
+	}
+	return firstOf(same("id", r.ID, d.ID), same("clusterId", r.ClusterID, d.ClusterID), same("gatewayId", r.GatewayID, d.ClusterID))
+}
+
+// same sees that an id which cannot be changed is what it is, if it is given.
+func same(property string, given *ID, is gateway.ID) error {
+	if given == nil || given.Value == is {
+		return nil
+	}
+	return gateway.Errorf(gateway.CodeInvalid, "%s cannot be changed: it is %s.", property, is)
+}
+
+func firstOf(errs ...error) error {
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (r *UpdateDataSourceRequest) patch() (service.DataSourcePatch, error) {
@@ -186,7 +216,7 @@ func (r *UpdateDataSourceRequest) patch() (service.DataSourcePatch, error) {
 }
 
 // dataSourceReadOnly are the properties that a get-change-patch sends back.
-var dataSourceReadOnly = []string{"@odata.context", "id", "clusterId", "gatewayId", "datasourceType", "credentialType", "onPremGatewayRequired", "createdDateTime", "users", "datasourceErrorDetails"}
+var dataSourceReadOnly = []string{"@odata.context", "credentialType", "onPremGatewayRequired", "createdDateTime", "users", "datasourceErrorDetails"}
 
 // UpdateDataSource changes a data source.
 //
@@ -213,6 +243,13 @@ func (h *Handlers) UpdateDataSource(c echo.Context) error {
 	}
 	clusterID, id, err := sourceIDs(c)
 	if err != nil {
+		return err
+	}
+	before, err := h.Service.DataSources.Get(c.Request().Context(), clusterID, id)
+	if err != nil {
+		return err
+	}
+	if err := r.unmoved(&before); err != nil {
 		return err
 	}
 	if err := h.Service.DataSources.Update(c.Request().Context(), rest.Caller(c), clusterID, id, patch); err != nil {
