@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -181,6 +183,40 @@ func TestATimeOutMarksTheDocument(t *testing.T) {
 	if last := lines[len(lines)-1]; !strings.Contains(last, `{"error":`) || !strings.Contains(last, "GatewayRequestTimeout") || !strings.HasPrefix(resp.Trailer.Get("X-Gateway-Error"), "GatewayRequestTimeout: ") {
 		t.Errorf("the last line is %q, the trailer %v", last, resp.Trailer)
 	}
+}
+
+// A shop takes the order and answers too late: whoever heard that it was cancelled would order again.
+func TestAnOrderThatIsAnsweredTooLateIsNotToldAsCancelled(t *testing.T) {
+	w := newWorld(t)
+	var orders atomic.Int64
+	shop := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		_, _ = io.ReadAll(r.Body)
+		if r.Method == http.MethodPost {
+			orders.Add(1)
+		}
+		if r.URL.Path == "/orders" {
+			<-r.Context().Done()
+		}
+	}))
+	defer shop.Close()
+	w.joined()
+	var made struct{ ID string }
+	w.must(201, "POST", "/gatewayClusters/"+w.cluster+"/datasources", map[string]any{"datasourceType": "Web", "datasourceName": "shop",
+		"connectionDetails": fmt.Sprintf(`{"url":%q}`, shop.URL+"/"), "credentialDetails": w.credentials()}, &made)
+	ask := func(method string, readOnly bool) map[string]any {
+		return map[string]any{"datasourceId": made.ID, "http": map[string]any{"method": method, "path": "/orders", "body": "one"}, "timeoutSeconds": 1, "readOnly": readOnly}
+	}
+	got := w.dispatch(context.Background(), "application/json", ask("POST", false))
+	if got.StatusCode != 502 || !strings.Contains(got.text, `"GatewayRequestOutcomeUnknown"`) || !strings.Contains(got.text, "look before you repeat it") || orders.Load() != 1 {
+		t.Errorf("%d orders, and the caller hears %d %s", orders.Load(), got.StatusCode, got.text)
+	}
+	if got := w.dispatch(context.Background(), "application/json", ask("GET", true)); got.StatusCode != 504 || !strings.Contains(got.text, `"GatewayRequestTimeout"`) {
+		t.Errorf("reading: %d %s", got.StatusCode, got.text)
+	}
+	w.eventually("the records say the same", func() bool {
+		said := w.outcomes()
+		return strings.Contains(said, `"outcome":"GatewayRequestOutcomeUnknown"`) && strings.Contains(said, `"outcome":"GatewayRequestTimeout"`)
+	})
 }
 
 // slowly reads byte by byte until a time, so that the answer is not through before its time is up.

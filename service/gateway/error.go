@@ -62,11 +62,12 @@ const (
 	CodeCPULimit         Code = "GatewayCpuLimitExceeded"
 	CodeMemoryLimit      Code = "GatewayMemoryLimitExceeded"
 	CodeConcurrencyLimit Code = "GatewayConcurrencyLimitExceeded"
-	// The request ran out of its own time and was cancelled on the member.
+	// The request ran out of its own time and was cancelled on the member; what it wrote until then was taken back.
 	CodeTimeout Code = "GatewayRequestTimeout"
 	// The caller went away before the answer was complete. Nobody gets this code; it stands in the records.
 	CodeClientGone Code = "ClientClosedRequest"
-	// The tunnel broke after the member had admitted a request that may write: it ran once or not at all.
+	// The tunnel broke after the member had admitted a request that may write, or its time ended when the data source may have done it: it ran
+	// once or not at all.
 	CodeOutcomeUnknown Code = "GatewayRequestOutcomeUnknown"
 	// The tunnel broke while the answer was on its way.
 	CodeBroken Code = "GatewayAnswerBroken"
