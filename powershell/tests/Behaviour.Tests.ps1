@@ -131,6 +131,63 @@ Describe 'Members, routes, limits' {
         Remove-DataGatewayClusterDatasourceUser @of -UserId $user.Id -Confirm:$false
     }
 
+    It 'takes enumerations as Microsoft''s module does: by number, by what begins one name only, by value' {
+        $entities = 'Microsoft.DataMovement.Powershell.GatewayClient.Gateways.Entities'
+        foreach ($scope in 1, '1', 'Org', 'organization') { (Get-DataGatewayCluster -Scope $scope).Id | Should -Contain $id }
+        foreach ($wrong in 2, 'x', '', $null) { { Get-DataGatewayCluster -Scope $wrong } | Should -Throw -ErrorId 'ParameterArgumentTransformationError,*' }
+        $policy = { (Get-DataGatewayTenantPolicy).ResourceGatewayInstallPolicy }
+        foreach ($restricted in 2, 'Restr', ("$entities.PolicyType" -as [type])::Restricted) {
+            Set-DataGatewayTenantPolicy -ResourceGatewayInstallPolicy $restricted
+            & $policy | Should -Be 'Restricted'
+            Set-DataGatewayTenantPolicy -ResourceGatewayInstallPolicy 1 -PersonalGatewayInstallPolicy None
+            & $policy | Should -Be 'Open'
+        }
+        (Get-DataGatewayTenantPolicy -Scope Org).TenantObjectId | Should -Not -BeNullOrEmpty
+        { Get-DataGatewayTenantPolicy -Scope 0 } | Should -Throw -Because 'a policy is the tenant''s'
+
+        $user = New-TestPrincipal 'Enumerations'
+        Set-DataGatewayInstaller -Operation None -GatewayType Resource
+        Set-DataGatewayInstaller -PrincipalObjectIds $user.Id -Operation None -GatewayType 0
+        @(Get-DataGatewayInstaller -GatewayTypeParameter Resource).Count | Should -Be 0
+        { Set-DataGatewayInstaller -Operation Add -GatewayType Resource } | Should -Throw '*-PrincipalObjectIds*' -ErrorId 'InvalidInput,Set-DataGatewayInstaller'
+        Set-DataGatewayInstaller -Users $user.Id -Operation 1 -GatewayType Res
+        Set-DataGatewayInstaller -Users $user.Id -Operation Add -GatewayType Personal
+        (Get-DataGatewayInstaller -GatewayTypeParameter 0).GatewayType | Should -Be 'Resource'
+        @(Get-DataGatewayInstaller -Scope 1).Count | Should -Be 2
+        foreach ($type in 'Resource', 1) { Set-DataGatewayInstaller -Users $user.Id -Operation Rem -GatewayType $type }
+        Get-DataGatewayInstaller | Should -BeNullOrEmpty
+
+        $types = @([Microsoft.DataMovement.Powershell.GatewayClient.Gateways.Entities.DataSourceType]::Sql, 'Postgre', 'UIFlow', 'AzureDataLakeStorage')
+        $types += [Microsoft.DataMovement.Powershell.GatewayClient.Gateways.Entities.DataSourceType]::SapErp
+        Add-DataGatewayClusterUser -GatewayClusterId $id -PrincipalObjectId $user.Id -AllowedDataSourceTypes $types -Role ConnectionCreatorWithReshare
+        $given = (Get-DataGatewayCluster -GatewayClusterId $id).Permissions | Where-Object Id -eq $user.Id
+        $given.Role | Should -Be 'ConnectionCreatorWithReshare'
+        $given.AllowedDataSourceTypes | Should -Be 'Sql', 'PostgreSql', 'UIFlow', 'AzureDataLakeStorage', 'SapErp'
+        { Add-DataGatewayClusterUser -GatewayClusterId $id -PrincipalObjectId $user.Id -AllowedDataSourceTypes S -Role ConnectionCreator } | Should -Throw '*S is not a data source type*'
+        Add-DataGatewayClusterUser -GatewayClusterId $id -PrincipalObjectId $user.Id -Role ("$entities.GatewayPrincipalRole" -as [type])::Admin
+        ((Get-DataGatewayCluster -GatewayClusterId $id).Permissions | Where-Object Id -eq $user.Id).Role | Should -Be 'Admin'
+        foreach ($wrong in 0, 2, 'Conn', @('Admin', 'ConnectionCreator')) { { Add-DataGatewayClusterUser -GatewayClusterId $id -PrincipalObjectId $user.Id -Role $wrong } | Should -Throw -ErrorId 'ParameterArgumentTransformationError,*' }
+        Remove-DataGatewayClusterUser -GatewayClusterId $id -PrincipalObjectId $user.Id
+        foreach ($right in 9, 'ReadO', 'readoverrideeffectiveidentity') {
+            Add-DataGatewayClusterDatasourceUser @of -DatasourceUserAccessRight $right -Identifier $user.Id
+            (Get-DataGatewayClusterDatasourceUser @of | Where-Object Identifier -eq $user.Id).DatasourceUserAccessRight | Should -Be 'ReadOverrideEffectiveIdentity'
+            Add-DataGatewayClusterDatasourceUser @of -DatasourceUserAccessRight 1 -Identifier $user.Id
+            (Get-DataGatewayClusterDatasourceUser @of | Where-Object Identifier -eq $user.Id).DatasourceUserAccessRight | Should -Be 'Read'
+        }
+        Remove-DataGatewayClusterDatasourceUser @of -UserId $user.Id -Confirm:$false
+        (Connect-DataGatewayServiceAccount -Environment 0 -Credential (New-Object pscredential $stage.AdminId, (Get-Secret $stage.AdminSecret))).Environment | Should -BeExactly 'Public'
+    }
+
+    It 'takes every word for signing on that the service takes' {
+        foreach ($word in 'Kerberos', 'KerberosDirectQueryAndRefresh', 'AzureActiveDirectory', 'SAML', 'None') {
+            Set-DataGatewayClusterDatasource @of -SingleSignOnType $word
+            (Get-DataGatewayClusterDatasource @of).SingleSignOnType | Should -Be $word
+        }
+        $made = New-DataGatewayClusterDatasource -GatewayClusterId $id -DatasourceName 'signs on' -DatasourceType Web -ConnectionDetails @{ url = 'https://example.com' } -SingleSignOnType KerberosDirectQueryAndRefresh
+        $made.SingleSignOnType | Should -Be 'KerberosDirectQueryAndRefresh'
+        $made | Remove-DataGatewayClusterDatasource -Confirm:$false
+    }
+
     It 'replaces credentials; the next query uses them' {
         Set-DataGatewayClusterDatasourceCredential @of -Credential (New-Object pscredential 'Zoë', (Get-Secret 'pässwörd-✓')) -EncryptedConnection NotEncrypted
         (Invoke-DataGatewayQuery @of -Query 'select 1 as one').one | Should -Be 1

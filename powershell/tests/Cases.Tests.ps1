@@ -131,7 +131,7 @@ Describe 'Scripts that read' {
         $c.Options.CloudDatasourceRefresh, $c.Options.CustomConnectors | Should -Be $true, $true
         Set-DataGatewayCluster -GatewayClusterId $two -Description '' -Department ''
         (Get-DataGatewayCluster -Id $two).Description | Should -Be ''
-        ((Get-Command Get-DataGatewayCluster).Parameters['Scope'].Attributes | Where-Object { $_ -is [System.Management.Automation.ValidateSetAttribute] }).ValidValues | Should -Be 'Individual', 'Organization'
+        [System.Enum]::GetNames((Get-Command Get-DataGatewayCluster).Parameters['Scope'].ParameterType) | Should -Be 'Individual', 'Organization'
     }
 
     It 'R38 catches the failure of a data source with the driver''s own words' {
@@ -315,7 +315,7 @@ Describe 'Scripts that change' {
             ($source | Get-DataGatewayClusterDatasourceUser | Where-Object Identifier -eq $user.Id).DatasourceUserAccessRight | Should -BeExactly $right
         }
         Add-DataGatewayClusterDatasourceUser -GatewayClusterId $id -GatewayClusterDatasourceId $source.Id -DatasourceUserAccessRight Read -UserEmailAddress 'r36@example.com'
-        { Add-DataGatewayClusterDatasourceUser -GatewayClusterId $id -GatewayClusterDatasourceId $source.Id -DatasourceUserAccessRight Impersonate -Identifier $user.Id } | Should -Throw '*Read,ReadOverrideEffectiveIdentity*'
+        { Add-DataGatewayClusterDatasourceUser -GatewayClusterId $id -GatewayClusterDatasourceId $source.Id -DatasourceUserAccessRight Impersonate -Identifier $user.Id } | Should -Throw '*Read, ReadOverrideEffectiveIdentity*'
         Remove-DataGatewayClusterDatasourceUser -GatewayClusterId $id -GatewayClusterDatasourceId $source.Id -UserEmailAddress 'r36@example.com' -Confirm:$false
         @($source | Get-DataGatewayClusterDatasourceUser).Count | Should -Be 1
         Remove-DataGatewayCluster -GatewayClusterId $id -Confirm:$false

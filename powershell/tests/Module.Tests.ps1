@@ -7,12 +7,12 @@ BeforeDiscovery {
     $commands = @(Get-Command -Module Comporta -CommandType Function) + @(Get-Command -Module OnPremisesDataGatewayHAMgmt -CommandType Function) | ForEach-Object { @{ Name = $_.Name } }
     # Parameters as the reference (A.3) has them: command, parameters. In parentheses aliases, after = the words that must be taken; ! is mandatory.
     $cluster, $source = 'GatewayClusterId:guid(Cluster,Id)', 'GatewayClusterDatasourceId:guid(DatasourceId,Datasource)'
-    $scope = 'Scope:string=Individual,Organization'
+    $scope = 'Scope:Comporta.PowerBIUserScope=Individual,Organization'
     $roles, $rights, $ways = 'Admin,ConnectionCreator,ConnectionCreatorWithReshare', 'Read,ReadOverrideEffectiveIdentity', 'Resource,Personal,VirtualNetwork'
     $surface = @(
         @{ Name = 'Add-DataGatewayCluster'; Has = '!RecoveryKey:object', '!GatewayName:string(Name)', 'RegionKey:string', 'OverwriteExistingGateway:switch' }
         @{ Name = 'Add-DataGatewayClusterMember'; Has = "!$cluster", '!RecoveryKey:object', '!GatewayName:string(Name)', 'RegionKey:string' }
-        @{ Name = 'Add-DataGatewayClusterUser'; Has = $scope, "!$cluster", '!PrincipalObjectId:guid(User)', 'AllowedDataSourceTypes:object[]', "!Role:string=$roles", 'RegionKey:string' }
+        @{ Name = 'Add-DataGatewayClusterUser'; Has = $scope, "!$cluster", '!PrincipalObjectId:guid(User)', 'AllowedDataSourceTypes:object[]', "!Role:Comporta.GatewayPrincipalRole=$roles", 'RegionKey:string' }
         @{ Name = 'Get-DataGatewayCluster'; Has = $scope, 'RegionKey:string', $cluster }
         @{ Name = 'Set-DataGatewayCluster'; Has = $scope, "!$cluster", 'Name:object', 'Department:object', 'Description:object', 'ContactInformation:object', 'AllowCloudDatasourceRefresh:bool?', 'AllowCustomConnectors:bool?', 'LoadBalancingSelectorType:object', 'RegionKey:string' }
         @{ Name = 'Get-DataGatewayClusterStatus'; Has = $scope, "!$cluster", 'RegionKey:string' }
@@ -24,16 +24,16 @@ BeforeDiscovery {
         @{ Name = 'Remove-DataGatewayClusterDatasource'; Has = $scope, "!$cluster", "!$source" }
         @{ Name = 'Get-DataGatewayClusterDatasourceStatus'; Has = $scope, "!$cluster", "!$source" }
         @{ Name = 'Get-DataGatewayClusterDatasourceUser'; Has = '!GatewayClusterId:guid(Cluster,ClusterId)', '!GatewayClusterDatasourceId:guid(DatasourceId,Datasource,Id)' }
-        @{ Name = 'Add-DataGatewayClusterDatasourceUser'; Has = "!$cluster", "!$source", "!DatasourceUserAccessRight:string=$rights", '!Identifier:guid', '!UserEmailAddress:string' }
+        @{ Name = 'Add-DataGatewayClusterDatasourceUser'; Has = "!$cluster", "!$source", "!DatasourceUserAccessRight:Comporta.DatasourceUserAccessRight=$rights", '!Identifier:guid', '!UserEmailAddress:string' }
         @{ Name = 'Remove-DataGatewayClusterDatasourceUser'; Has = "!$cluster", "!$source", '!UserId:string(UserEmailAddress,EmailAddress,PrincipalObjectId,User)' }
-        @{ Name = 'Get-DataGatewayInstaller'; Has = 'Scope:string=Organization', "GatewayTypeParameter:string=$ways" }
-        @{ Name = 'Set-DataGatewayInstaller'; Has = '!PrincipalObjectIds:string[](Users)', '!Operation:string=None,Add,Remove', "!GatewayType:string=$ways" }
-        @{ Name = 'Get-DataGatewayTenantPolicy'; Has = , 'Scope:string=Organization' }
-        @{ Name = 'Set-DataGatewayTenantPolicy'; Has = 'ResourceGatewayInstallPolicy:string=Open,Restricted', 'PersonalGatewayInstallPolicy:string=Open,Restricted' }
+        @{ Name = 'Get-DataGatewayInstaller'; Has = 'Scope:Comporta.PowerBIUserScope=Organization', "GatewayTypeParameter:Comporta.GatewayType=$ways" }
+        @{ Name = 'Set-DataGatewayInstaller'; Has = 'PrincipalObjectIds:string[](Users)', '!Operation:Comporta.OperationType=None,Add,Remove', "!GatewayType:Comporta.GatewayType=$ways" }
+        @{ Name = 'Get-DataGatewayTenantPolicy'; Has = , 'Scope:Comporta.PowerBIUserScope=Organization' }
+        @{ Name = 'Set-DataGatewayTenantPolicy'; Has = 'ResourceGatewayInstallPolicy:Comporta.PolicyType=Open,Restricted', 'PersonalGatewayInstallPolicy:Comporta.PolicyType=Open,Restricted' }
         @{ Name = 'Install-DataGateway'; Has = 'InstallerLocation:string', 'AcceptConditions:switch(IACCEPTLICENSETERMS)', 'TargetDirectory:string' }
         @{ Name = 'Get-DataGatewayAvailableUpdates'; Has = $scope, $cluster, 'RegionKey:string', 'MemberGatewayId:guid' }
         @{ Name = 'Update-DataGatewayClusterMember'; Has = "!$cluster", 'MemberGatewayId:guid', 'CheckStatus:switch', 'TargetVersion:string' }
-        @{ Name = 'Connect-DataGatewayServiceAccount'; Has = '!ApplicationId:string', '!ClientSecret:object', '!CertificateThumbprint:string', 'Tenant:string(TenantId)', 'Environment:string=Public,Germany,USGov,China,USGovHigh,USGovMil' }
+        @{ Name = 'Connect-DataGatewayServiceAccount'; Has = '!ApplicationId:string', '!ClientSecret:object', '!CertificateThumbprint:string', 'Tenant:string(TenantId)', 'Environment:Comporta.PowerBIEnvironmentType=Public,Germany,USGov,China,USGovHigh,USGovMil' }
         @{ Name = 'Get-DataGatewayAccessToken'; Has = , 'AsString:switch' }
         @{ Name = 'Resolve-DataGatewayError'; Has = 'Error:System.Management.Automation.ErrorRecord[]', '!Last:switch' }
     )
@@ -77,6 +77,7 @@ Describe 'Commands' {
             @($parameters[$parameter].Attributes | Where-Object { $_ -is [System.Management.Automation.ParameterAttribute] -and $_.Mandatory }).Count -gt 0 | Should -Be ($must -eq '!') -Because "$Name -$parameter"
             if ($aliases) { $aliases.Split(',') | ForEach-Object { $parameters[$parameter].Aliases | Should -Contain $_ -Because "$Name -$parameter" } }
             $taken = ($parameters[$parameter].Attributes | Where-Object { $_ -is [System.Management.Automation.ValidateSetAttribute] }).ValidValues
+            if (-not $taken -and $expected.IsEnum) { $taken = [System.Enum]::GetNames($expected) }
             if ($words) { $words.Split(',') | ForEach-Object { $taken | Should -Contain $_ -Because "$Name -$parameter" } }
         }
     }

@@ -38,6 +38,7 @@ BeforeAll {
     function New-Argument($Parameter) {
         $words = $Parameter.Attributes | Where-Object { $_ -is [System.Management.Automation.ValidateSetAttribute] }
         if ($words) { return $words.ValidValues[0] }
+        if ($Parameter.ParameterType.IsEnum) { return [System.Enum]::GetNames($Parameter.ParameterType)[0] }
         if ($Parameter.Name -like '*RecoveryKey') { return ConvertTo-SecureString 'a-key-for-nothing' -AsPlainText -Force }
         if ($Parameter.ParameterType -eq [guid]) { return [guid]::NewGuid() }
         'x'

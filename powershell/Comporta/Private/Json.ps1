@@ -76,6 +76,7 @@ function Select-Bound($Bound, [hashtable] $Names) {
         if (-not $Bound.ContainsKey($name) -or $null -eq $Bound[$name]) { continue }
         $value = $Bound[$name]
         if ($value -is [switch]) { $value = [bool] $value }
+        if ($value -is [System.Enum]) { $value = $value.ToString() }
         $body[$Names[$name]] = $value
     }
     $body

@@ -16,8 +16,7 @@ function Get-DataGatewayCluster {
     [OutputType('Comporta.GatewayCluster')]
     param(
         # Individual: the clusters in which you have a role. Organization: all of them.
-        [ValidateSet('Individual', 'Organization')]
-        [string] $Scope = 'Individual',
+        [Comporta.PowerBIUserScope] $Scope = 'Individual',
 
         # Only the clusters of this region. Default: of all regions.
         [string] $RegionKey,
@@ -61,8 +60,7 @@ function Set-DataGatewayCluster {
     [CmdletBinding(PositionalBinding = $false, SupportsShouldProcess)]
     param(
         # Taken for compatibility; an id is enough.
-        [ValidateSet('Individual', 'Organization')]
-        [string] $Scope = 'Individual',
+        [Comporta.PowerBIUserScope] $Scope = 'Individual',
 
         # The cluster.
         [Parameter(Mandatory, ValueFromPipelineByPropertyName)]
@@ -143,7 +141,7 @@ function Add-Text([hashtable] $Body, [hashtable] $Texts) {
 # Words are those that a setting takes; a null, or a string variable that holds none, leaves it unchanged, which a ValidateSet does not let through.
 $script:Words = @{
     LoadBalancingSelectorType = 'Failover', 'Random', 'DistributeEvenly', 'LeastLoaded'
-    SingleSignOnType          = 'None', 'Kerberos', 'AzureActiveDirectory', 'SAML'
+    SingleSignOnType          = 'None', 'Kerberos', 'AzureActiveDirectory', 'SAML', 'KerberosDirectQueryAndRefresh'
 }
 
 # Add-Word adds the word of a setting to a request.
@@ -226,8 +224,7 @@ function Remove-DataGatewayCluster {
     [CmdletBinding(PositionalBinding = $false, SupportsShouldProcess, ConfirmImpact = 'High')]
     param(
         # Taken for compatibility; an id is enough.
-        [ValidateSet('Individual', 'Organization')]
-        [string] $Scope = 'Individual',
+        [Comporta.PowerBIUserScope] $Scope = 'Individual',
 
         # The cluster.
         [Parameter(Mandatory, ValueFromPipelineByPropertyName)]

@@ -13,8 +13,7 @@ function Get-DataGatewayClusterDatasource {
     [OutputType('Comporta.GatewayClusterDatasource')]
     param(
         # Taken for compatibility; an id is enough.
-        [ValidateSet('Individual', 'Organization')]
-        [string] $Scope = 'Individual',
+        [Comporta.PowerBIUserScope] $Scope = 'Individual',
 
         # The cluster.
         [Parameter(Mandatory, ValueFromPipelineByPropertyName)]
@@ -54,8 +53,7 @@ function Get-DataGatewayDatasource {
     [OutputType('Comporta.GatewayClusterDatasource')]
     param(
         # Individual: the clusters in which you have a role. Organization: all of them.
-        [ValidateSet('Individual', 'Organization')]
-        [string] $Scope = 'Individual',
+        [Comporta.PowerBIUserScope] $Scope = 'Individual',
 
         # Only the clusters of this region. Default: of all regions.
         [string] $RegionKey
@@ -85,8 +83,7 @@ function New-DataGatewayClusterDatasource {
     [OutputType('Comporta.GatewayClusterDatasource')]
     param(
         # Taken for compatibility; an id is enough.
-        [ValidateSet('Individual', 'Organization')]
-        [string] $Scope = 'Individual',
+        [Comporta.PowerBIUserScope] $Scope = 'Individual',
 
         # The cluster.
         [Parameter(Mandatory, ValueFromPipelineByPropertyName)]
@@ -130,7 +127,7 @@ function New-DataGatewayClusterDatasource {
         [string] $PrivacyLevel,
 
         # How users sign on.
-        [ValidateSet('None', 'Kerberos', 'AzureActiveDirectory', 'SAML')]
+        [ValidateSet('None', 'Kerberos', 'AzureActiveDirectory', 'SAML', 'KerberosDirectQueryAndRefresh')]
         [string] $SingleSignOnType,
 
         # What clients keep with it.
@@ -167,8 +164,7 @@ function Set-DataGatewayClusterDatasource {
     [CmdletBinding(PositionalBinding = $false, SupportsShouldProcess)]
     param(
         # Taken for compatibility; an id is enough.
-        [ValidateSet('Individual', 'Organization')]
-        [string] $Scope = 'Individual',
+        [Comporta.PowerBIUserScope] $Scope = 'Individual',
 
         # The cluster.
         [Parameter(Mandatory, ValueFromPipelineByPropertyName)]
@@ -186,7 +182,7 @@ function Set-DataGatewayClusterDatasource {
         # The new name (text), unique in the cluster.
         [object] $DatasourceName,
 
-        # How users sign on: None, Kerberos, AzureActiveDirectory or SAML.
+        # How users sign on: None, Kerberos, KerberosDirectQueryAndRefresh, AzureActiveDirectory or SAML.
         [object] $SingleSignOnType,
 
         # Where it is: a table or a JSON text. A new place takes new credentials.
@@ -244,8 +240,7 @@ function Remove-DataGatewayClusterDatasource {
     [CmdletBinding(PositionalBinding = $false, SupportsShouldProcess, ConfirmImpact = 'High')]
     param(
         # Taken for compatibility; an id is enough.
-        [ValidateSet('Individual', 'Organization')]
-        [string] $Scope = 'Individual',
+        [Comporta.PowerBIUserScope] $Scope = 'Individual',
 
         # The cluster.
         [Parameter(Mandatory, ValueFromPipelineByPropertyName)]

@@ -10,8 +10,7 @@ function Set-DataGatewayClusterDatasourceCredential {
     [CmdletBinding(PositionalBinding = $false, SupportsShouldProcess)]
     param(
         # Taken for compatibility; an id is enough.
-        [ValidateSet('Individual', 'Organization')]
-        [string] $Scope = 'Individual',
+        [Comporta.PowerBIUserScope] $Scope = 'Individual',
 
         # The cluster.
         [Parameter(Mandatory, ValueFromPipelineByPropertyName)]

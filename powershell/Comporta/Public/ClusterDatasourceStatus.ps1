@@ -13,8 +13,7 @@ function Get-DataGatewayClusterDatasourceStatus {
     [OutputType('Comporta.DatasourceStatus')]
     param(
         # Taken for compatibility; an id is enough.
-        [ValidateSet('Individual', 'Organization')]
-        [string] $Scope = 'Individual',
+        [Comporta.PowerBIUserScope] $Scope = 'Individual',
 
         # The cluster.
         [Parameter(Mandatory, ValueFromPipelineByPropertyName)]

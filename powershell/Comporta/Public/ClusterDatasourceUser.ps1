@@ -13,8 +13,7 @@ function Get-DataGatewayClusterDatasourceUser {
     [OutputType('Comporta.UserAccessRightEntry')]
     param(
         # Taken for compatibility; an id is enough.
-        [ValidateSet('Individual', 'Organization')]
-        [string] $Scope = 'Individual',
+        [Comporta.PowerBIUserScope] $Scope = 'Individual',
 
         # The cluster.
         [Parameter(Mandatory, ValueFromPipelineByPropertyName)]
@@ -47,8 +46,7 @@ function Add-DataGatewayClusterDatasourceUser {
     [CmdletBinding(PositionalBinding = $false, SupportsShouldProcess, DefaultParameterSetName = 'Identifier')]
     param(
         # Taken for compatibility; an id is enough.
-        [ValidateSet('Individual', 'Organization')]
-        [string] $Scope = 'Individual',
+        [Comporta.PowerBIUserScope] $Scope = 'Individual',
 
         # The cluster.
         [Parameter(Mandatory, ValueFromPipelineByPropertyName)]
@@ -62,8 +60,7 @@ function Add-DataGatewayClusterDatasourceUser {
 
         # Read, or ReadOverrideEffectiveIdentity.
         [Parameter(Mandatory)]
-        [ValidateSet('Read', 'ReadOverrideEffectiveIdentity')]
-        [string] $DatasourceUserAccessRight,
+        [Comporta.DatasourceUserAccessRight] $DatasourceUserAccessRight,
 
         # The principal's object id.
         [Parameter(Mandatory, ParameterSetName = 'Identifier')]
@@ -85,7 +82,7 @@ function Add-DataGatewayClusterDatasourceUser {
         if ($bound.ContainsKey('Identifier')) { $who = $Identifier.ToString() }
         if (-not $PSCmdlet.ShouldProcess($who, "Give right $DatasourceUserAccessRight")) { return }
         Invoke-Guarded $PSCmdlet $who {
-            $body = @{ datasourceAccessRight = $DatasourceUserAccessRight } + (Select-Bound $bound @{ Role = 'role' })
+            $body = @{ datasourceAccessRight = "$DatasourceUserAccessRight" } + (Select-Bound $bound @{ Role = 'role' })
             if ($bound.ContainsKey('Identifier')) { $body.identifier = $who } else { $body.emailAddress = $who }
             Invoke-Gateway POST (Get-ClusterPath $Scope $GatewayClusterId "/datasources/$GatewayClusterDatasourceId/users") $body
         }
@@ -104,8 +101,7 @@ function Remove-DataGatewayClusterDatasourceUser {
     [CmdletBinding(PositionalBinding = $false, SupportsShouldProcess, ConfirmImpact = 'High')]
     param(
         # Taken for compatibility; an id is enough.
-        [ValidateSet('Individual', 'Organization')]
-        [string] $Scope = 'Individual',
+        [Comporta.PowerBIUserScope] $Scope = 'Individual',
 
         # The cluster.
         [Parameter(Mandatory, ValueFromPipelineByPropertyName)]

@@ -13,8 +13,7 @@ function Get-DataGatewayClusterStatus {
     [OutputType('Comporta.GatewayClusterStatus')]
     param(
         # Taken for compatibility; an id is enough.
-        [ValidateSet('Individual', 'Organization')]
-        [string] $Scope = 'Individual',
+        [Comporta.PowerBIUserScope] $Scope = 'Individual',
 
         # The cluster.
         [Parameter(Mandatory, ValueFromPipelineByPropertyName)]
@@ -47,8 +46,7 @@ function Get-AllDataGatewayClustersAndDatasourcesStatus {
     [OutputType('Comporta.StatusReport')]
     param(
         # Individual: the clusters in which you have a role. Organization: all of them.
-        [ValidateSet('Individual', 'Organization')]
-        [string] $Scope = 'Individual',
+        [Comporta.PowerBIUserScope] $Scope = 'Individual',
 
         # Only the clusters of this region. Default: of all regions.
         [string] $RegionKey

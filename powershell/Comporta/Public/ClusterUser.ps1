@@ -12,8 +12,7 @@ function Add-DataGatewayClusterUser {
     [CmdletBinding(PositionalBinding = $false, SupportsShouldProcess)]
     param(
         # Taken for compatibility; an id is enough.
-        [ValidateSet('Individual', 'Organization')]
-        [string] $Scope = 'Individual',
+        [Comporta.PowerBIUserScope] $Scope = 'Individual',
 
         # The cluster.
         [Parameter(Mandatory, ValueFromPipelineByPropertyName)]
@@ -31,8 +30,7 @@ function Add-DataGatewayClusterUser {
 
         # The role.
         [Parameter(Mandatory)]
-        [ValidateSet('Admin', 'ConnectionCreator', 'ConnectionCreatorWithReshare', 'ConnectionCreatorWithResharing')]
-        [string] $Role,
+        [Comporta.GatewayPrincipalRole] $Role,
 
         # Taken for compatibility; an id is enough.
         [string] $RegionKey
@@ -41,7 +39,7 @@ function Add-DataGatewayClusterUser {
     process {
         if (-not $PSCmdlet.ShouldProcess($PrincipalObjectId, "Give role $Role")) { return }
         Invoke-Guarded $PSCmdlet $PrincipalObjectId {
-            $body = @{ id = $PrincipalObjectId.ToString(); role = $Role; allowedDataSourceTypes = ConvertTo-DatasourceType $AllowedDataSourceTypes }
+            $body = @{ id = $PrincipalObjectId.ToString(); role = "$Role"; allowedDataSourceTypes = ConvertTo-DatasourceType $AllowedDataSourceTypes }
             Invoke-Gateway POST (Get-ClusterPath $Scope $GatewayClusterId '/permissions') $body
         }
     }
@@ -59,8 +57,7 @@ function Remove-DataGatewayClusterUser {
     [CmdletBinding(PositionalBinding = $false, SupportsShouldProcess, ConfirmImpact = 'High')]
     param(
         # Taken for compatibility; an id is enough.
-        [ValidateSet('Individual', 'Organization')]
-        [string] $Scope = 'Individual',
+        [Comporta.PowerBIUserScope] $Scope = 'Individual',
 
         # The cluster.
         [Parameter(Mandatory, ValueFromPipelineByPropertyName)]

@@ -14,17 +14,17 @@ function Get-DataGatewayInstaller {
     param(
         # Only Organization makes sense: installers and policy belong to the tenant.
         [ValidateSet('Organization')]
-        [string] $Scope = 'Organization',
+        [Comporta.PowerBIUserScope] $Scope = 'Organization',
 
         # Only installers of this gateway type. Default: all.
-        [ValidateSet('Resource', 'Personal', 'VirtualNetwork')]
-        [string] $GatewayTypeParameter
+        [Comporta.GatewayType] $GatewayTypeParameter
     )
     begin { Use-CallerPreference $PSCmdlet }
     process {
+        $bound = $PSBoundParameters
         Invoke-Guarded $PSCmdlet $null {
             $path = '/v2.0/myorg/gatewayInstallers'
-            if ($GatewayTypeParameter) { $path += '?$filter=' + [uri]::EscapeDataString("type eq '$GatewayTypeParameter'") }
+            if ($bound.ContainsKey('GatewayTypeParameter')) { $path += '?$filter=' + [uri]::EscapeDataString("type eq '$GatewayTypeParameter'") }
             foreach ($i in (Invoke-Gateway GET $path).value) {
                 [pscustomobject] @{ PSTypeName = 'Comporta.InstallerPrincipal'; PrincipalObjectId = $i.id; GatewayType = $i.type }
             }
@@ -45,28 +45,28 @@ function Set-DataGatewayInstaller {
     param(
         # Taken for compatibility; installers belong to the tenant.
         [ValidateSet('Organization')]
-        [string] $Scope = 'Organization',
+        [Comporta.PowerBIUserScope] $Scope = 'Organization',
 
-        # Their object ids.
-        [Parameter(Mandatory)]
+        # Their object ids; Add and Remove take them.
+        [ValidateNotNullOrEmpty()]
         [Alias('Users')]
         [string[]] $PrincipalObjectIds,
 
         # Add, Remove, or None, which changes nothing.
         [Parameter(Mandatory)]
-        [ValidateSet('None', 'Add', 'Remove')]
-        [string] $Operation,
+        [Comporta.OperationType] $Operation,
 
         # The gateway type.
         [Parameter(Mandatory)]
-        [ValidateSet('Resource', 'Personal', 'VirtualNetwork')]
-        [string] $GatewayType
+        [Comporta.GatewayType] $GatewayType
     )
     begin { Use-CallerPreference $PSCmdlet }
     process {
         if (-not $PSCmdlet.ShouldProcess($PrincipalObjectIds -join ', ', "$Operation installers")) { return }
         Invoke-Guarded $PSCmdlet $null {
-            Invoke-Gateway POST '/v2.0/myorg/gatewayInstallers' @{ ids = $PrincipalObjectIds; operation = $Operation; gatewayType = $GatewayType }
+            if (-not $PrincipalObjectIds -and "$Operation" -ne 'None') { throw (New-Object DataGatewayException 'InvalidInput', "-Operation $Operation takes -PrincipalObjectIds.") }
+            $ids = [object[]] @($PrincipalObjectIds | Where-Object { $_ })
+            Invoke-Gateway POST '/v2.0/myorg/gatewayInstallers' @{ ids = $ids; operation = "$Operation"; gatewayType = "$GatewayType" }
         }
     }
 }

@@ -37,8 +37,7 @@ function Get-DataGatewayAvailableUpdates {
     [CmdletBinding(PositionalBinding = $false)]
     param(
         # Taken for compatibility; an id is enough.
-        [ValidateSet('Individual', 'Organization')]
-        [string] $Scope = 'Individual',
+        [Comporta.PowerBIUserScope] $Scope = 'Individual',
 
         # The cluster.
         [Parameter(ValueFromPipelineByPropertyName)]
@@ -70,8 +69,7 @@ function Update-DataGatewayClusterMember {
     [CmdletBinding(PositionalBinding = $false)]
     param(
         # Taken for compatibility; an id is enough.
-        [ValidateSet('Individual', 'Organization')]
-        [string] $Scope = 'Individual',
+        [Comporta.PowerBIUserScope] $Scope = 'Individual',
 
         # The cluster.
         [Parameter(Mandatory, ValueFromPipelineByPropertyName)]

@@ -46,8 +46,7 @@ function Connect-DataGatewayServiceAccount {
         [switch] $ForceDeviceCodeAuthentication,
 
         # Taken for compatibility and shown in the profile; it changes nothing.
-        [ValidateSet('Public', 'Germany', 'USGov', 'China', 'USGovHigh', 'USGovMil')]
-        [string] $Environment = 'Public',
+        [Comporta.PowerBIEnvironmentType] $Environment = 'Public',
 
         # The address of the service, such as https://gateway.example.com. Default: COMPORTA_ENDPOINT.
         [string] $Endpoint
@@ -62,7 +61,7 @@ function Connect-DataGatewayServiceAccount {
             return Stop-Unsupported $PSCmdlet 'Logging in with a device code is not supported. Use -ApplicationId and -ClientSecret.'
         }
         Invoke-Guarded $PSCmdlet $Endpoint {
-            $session = @{ Endpoint = Resolve-Endpoint $Endpoint; Environment = $Environment; ApplicationId = $ApplicationId; ClientSecret = $ClientSecret
+            $session = @{ Endpoint = Resolve-Endpoint $Endpoint; Environment = "$Environment"; ApplicationId = $ApplicationId; ClientSecret = $ClientSecret
                 Tenant = $Tenant; Token = $null; RenewAt = [datetime]::MinValue; Claims = $null }
             if (-not $ApplicationId) { $session.ApplicationId, $session.ClientSecret = Find-ClientCredential $Credential }
             Update-Token $session

@@ -14,7 +14,7 @@ function Get-DataGatewayTenantPolicy {
     param(
         # Only Organization makes sense: installers and policy belong to the tenant.
         [ValidateSet('Organization')]
-        [string] $Scope = 'Organization'
+        [Comporta.PowerBIUserScope] $Scope = 'Organization'
     )
     begin { Use-CallerPreference $PSCmdlet }
     process {
@@ -38,12 +38,10 @@ function Set-DataGatewayTenantPolicy {
     [CmdletBinding(PositionalBinding = $false, SupportsShouldProcess)]
     param(
         # For clusters like these.
-        [ValidateSet('None', 'Open', 'Restricted')]
-        [string] $ResourceGatewayInstallPolicy,
+        [Comporta.PolicyType] $ResourceGatewayInstallPolicy,
 
         # For personal gateways; it is kept and changes nothing here.
-        [ValidateSet('None', 'Open', 'Restricted')]
-        [string] $PersonalGatewayInstallPolicy
+        [Comporta.PolicyType] $PersonalGatewayInstallPolicy
     )
     begin { Use-CallerPreference $PSCmdlet }
     process {
