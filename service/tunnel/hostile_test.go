@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -277,5 +278,26 @@ func TestDialerSurvivesHostileServices(t *testing.T) {
 				t.Fatal(err)
 			}
 		})
+	}
+}
+
+// Reports cost what they cost at most once in a while, whatever is new in them, and the newest is seen although nothing comes after it.
+func TestAFloodOfNewsCostsLittle(t *testing.T) {
+	t.Parallel()
+	var told atomic.Int64
+	w := newWorld(t, newAgent(nil), func(c *Config) { c.OnPresence = func(gateway.ID, gateway.Presence) { told.Add(1) } })
+	began := time.Now()
+	w.impostor(http.NotFound, func(rw http.ResponseWriter, req *http.Request) {
+		for i := range 5000 {
+			_, _ = fmt.Fprintf(rw, "{\"limits\":{\"concurrency\":%d},\"draining\":%v}\n", 1+i%2, i%3 == 0)
+			_ = http.NewResponseController(rw).Flush()
+		}
+		_, _ = io.WriteString(rw, "{\"limits\":{\"concurrency\":7}}\n")
+		_ = http.NewResponseController(rw).Flush()
+		<-req.Context().Done()
+	})
+	wait(t, "the newest limit", func() bool { return w.reg.Presence(memberID).Limits.Concurrency == 7 })
+	if most := 10 + 2*int64(time.Since(began)/minReportGap); told.Load() > most {
+		t.Errorf("told of %d changes, at most %d would be enough", told.Load(), most)
 	}
 }

@@ -17,7 +17,7 @@ import (
 	"comporta/service/gateway"
 )
 
-// minReportGap is the least time between two reports that are looked at, so that a member that floods costs little.
+// minReportGap is the least time between two reports that are applied, so that a member that floods costs little.
 const minReportGap = 100 * time.Millisecond
 
 // link is the service's end of one tunnel.
@@ -44,6 +44,12 @@ type link struct {
 	ready    bool
 	report   Report
 	reportAt time.Time
+	// early is the newest report that came too soon after the one before, nil when there is none; catchUp applies it when timer, which is set
+	// then, fires. They belong to member.mu too.
+	early *Report
+	timer *time.Timer
+	// late counts the timer and what it runs.
+	late sync.WaitGroup
 
 	mu      sync.Mutex
 	streams int  // requests running over it
@@ -73,7 +79,13 @@ func (r *Registry) serve(c *conn, who visitor, watch *time.Timer) {
 	<-c.done
 	_ = client.Close()
 	lanes.Wait()
-	m.update(func() { m.links = slices.DeleteFunc(m.links, func(x *link) bool { return x == l }) })
+	m.update(func() {
+		m.links = slices.DeleteFunc(m.links, func(x *link) bool { return x == l })
+		if l.timer != nil && l.timer.Stop() {
+			l.late.Done()
+		}
+	})
+	l.late.Wait()
 	r.cfg.Log.Info("tunnel: closed", "member", who.Member, "slot", who.Slot)
 }
 
@@ -172,11 +184,10 @@ func (l *link) listen(resp *http.Response, watch *time.Timer) error {
 func (l *link) take(report Report) {
 	now := l.reg.cfg.Now()
 	l.member.mu.Lock()
-	first, gap := !l.ready, now.Sub(l.reportAt)
-	news := report.Draining != l.report.Draining || report.Limits != l.report.Limits // the member reports these at once, and once
-	skip := !first && !news && gap >= 0 && gap < minReportGap
+	first := !l.ready
+	put := !first && l.putOff(report, now)
 	l.member.mu.Unlock()
-	if skip {
+	if put {
 		return
 	}
 	set := func() { l.report, l.reportAt = report, now }
@@ -193,6 +204,39 @@ func (l *link) take(report Report) {
 	l.member.mu.Unlock()
 	l.member.succeed(l)
 	l.reg.cfg.Log.Info("tunnel: open", "member", l.claims.Member, "slot", l.claims.Slot, "version", l.claims.Version)
+}
+
+// putOff keeps a report that comes too soon after the one before, for catchUp. That the member drains cannot wait: requests would still be sent
+// to it. The member's lock is held.
+func (l *link) putOff(report Report, now time.Time) bool {
+	gap := now.Sub(l.reportAt)
+	if gap < 0 || gap >= minReportGap || report.Draining && !l.report.Draining {
+		l.early = nil
+		return false
+	}
+	l.early = &report
+	if l.timer == nil {
+		l.late.Add(1)
+		l.timer = time.AfterFunc(minReportGap-gap, l.catchUp)
+	}
+	return true
+}
+
+// catchUp applies the report that was put off, unless a newer one was applied meanwhile.
+func (l *link) catchUp() {
+	defer l.late.Done()
+	m := l.member
+	m.mu.Lock()
+	report := l.early
+	l.early, l.timer = nil, nil
+	if report != nil {
+		l.report, l.reportAt = *report, l.reg.cfg.Now()
+		m.refresh()
+	}
+	m.mu.Unlock()
+	if report != nil {
+		m.tell()
+	}
 }
 
 // tidy keeps figures that make no sense from limiting anything.
