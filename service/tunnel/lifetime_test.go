@@ -441,3 +441,36 @@ func TestServeDoesNotWaitForWhatDoesNotHeed(t *testing.T) {
 	sent.Wait()
 	w.idle()
 }
+
+// A successor that ends before it carries anything replaces nothing: the old tunnel goes on to take requests.
+func TestASuccessorThatEndsEarlyReplacesNothing(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, newAgent(beginAndHang), nil)
+	d := w.dialer(0)
+	w.serve(d)
+	running, err := w.send(read("x"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	next, err := d.Redial(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(next.Close) // it never serves, so it is not known whether it has a lane
+	m := w.reg.find(memberID)
+	wait(t, "the service to know of it", func() bool { return len(m.all()) == 2 })
+	l := m.all()[1]
+	next.Close()
+	l.take(Report{}) // its first report, which came just before
+	another, err := w.send(read("x"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, answer := range []*gateway.Answer{running, another} {
+		answer.Body.Close()
+	}
+	w.idle()
+	if n := w.reg.Presence(memberID).Tunnels; n != 1 {
+		t.Errorf("%d tunnels", n)
+	}
+}

@@ -202,7 +202,9 @@ func (l *link) take(report Report) {
 	l.member.mu.Lock()
 	set()
 	l.member.mu.Unlock()
-	l.member.succeed(l)
+	if !l.member.succeed(l) {
+		return
+	}
 	l.reg.cfg.Log.Info("tunnel: open", "member", l.claims.Member, "slot", l.claims.Slot, "version", l.claims.Version)
 }
 

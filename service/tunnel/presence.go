@@ -114,8 +114,12 @@ func (m *member) outranked(c claims) bool {
 }
 
 // succeed makes l usable and ends what it replaces: the tunnel in its slot, and every tunnel of an older process. Those that are being
-// moved or drained on purpose finish their requests; the others are half-open leftovers and are closed at once.
-func (m *member) succeed(l *link) {
+// moved or drained on purpose finish their requests; the others are half-open leftovers and are closed at once. It reports false when l
+// itself has ended meanwhile: then what it was to replace may be all that the member has, and stays.
+func (m *member) succeed(l *link) bool {
+	if l.lost() {
+		return false
+	}
 	var closing, finishing []*link
 	m.update(func() {
 		l.ready = true
@@ -137,4 +141,5 @@ func (m *member) succeed(l *link) {
 		old.close("replaced by a newer tunnel")
 	}
 	m.update(func() {})
+	return true
 }
