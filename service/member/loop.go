@@ -8,12 +8,8 @@ import (
 	"comporta/service/tunnel"
 )
 
-const (
-	// dialTimeout bounds one try to connect, as far as the service's answer.
-	dialTimeout = 10 * time.Second
-	// retireTimeout bounds how long a replaced tunnel may finish its requests.
-	retireTimeout = time.Hour
-)
+// dialTimeout bounds one try to connect, as far as the service's answer.
+const dialTimeout = 10 * time.Second
 
 // loop keeps one slot's tunnel open. It owns the back-off; each tunnel.Dial owns one connection.
 type loop struct {
@@ -150,7 +146,8 @@ func (l *loop) replace(ctx context.Context, after time.Duration, old *tunnel.Tun
 }
 
 // retire ends a tunnel in order once its successor has taken over. The service says when that is: until the successor's first report has
-// arrived there, the old tunnel may be the only way to this member.
+// arrived there, the old tunnel may be the only way to this member. How long its requests may then take is theirs to say: each has its own
+// time, after which the service, too, ends it.
 func (l *loop) retire(ctx context.Context, old *tunnel.Tunnel) {
 	takeover := time.NewTimer(dialTimeout)
 	defer takeover.Stop()
@@ -160,8 +157,6 @@ func (l *loop) retire(ctx context.Context, old *tunnel.Tunnel) {
 	case <-takeover.C:
 	case <-ctx.Done():
 	}
-	ctx, cancel := context.WithTimeout(ctx, retireTimeout)
-	defer cancel()
 	if err := old.Shutdown(ctx); err != nil {
 		l.log("the replaced tunnel did not finish in order", "reason", err)
 	}
