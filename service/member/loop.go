@@ -3,6 +3,7 @@ package member
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"comporta/service/tunnel"
@@ -21,6 +22,8 @@ type loop struct {
 	mu      sync.Mutex
 	current *tunnel.Tunnel
 	retired sync.WaitGroup
+	// open counts the slot's tunnels that have not ended: the current one, and those that finish their requests.
+	open atomic.Int64
 }
 
 func newLoop(m *Member, slot int, epoch int64) *loop {
@@ -81,7 +84,11 @@ func empty(c <-chan struct{}) {
 
 // session opens a tunnel and serves it and its successors until they end.
 func (l *loop) session(ctx context.Context) session {
-	t, err := l.dial(ctx, l.dialer.Dial)
+	how := l.dialer.Dial
+	if l.open.Load() > 0 { // a tunnel that was moved still works; the service would close it to make room
+		how = l.dialer.Redial
+	}
+	t, err := l.dial(ctx, how)
 	if err != nil {
 		return session{err: err}
 	}
@@ -104,12 +111,14 @@ func (l *loop) dial(ctx context.Context, how func(context.Context) (*tunnel.Tunn
 // while the new one, which is returned, takes over.
 func (l *loop) serve(ctx context.Context, t *tunnel.Tunnel) (*tunnel.Tunnel, error) {
 	l.set(t)
+	l.open.Add(1)
 	l.member.count(1)
 	ended := make(chan error, 1)
 	agent := &tunnelAgent{l.member.agent, make(chan time.Duration, 1)}
 	l.retired.Go(func() {
 		err := t.Serve(ctx, agent)
 		l.member.calls.Go(t.Wait)
+		l.open.Add(-1)
 		l.member.count(-1) // before the loop goes on, which asks whether any tunnel is left
 		ended <- err
 	})
@@ -149,16 +158,37 @@ func (l *loop) replace(ctx context.Context, after time.Duration, old *tunnel.Tun
 // arrived there, the old tunnel may be the only way to this member. How long its requests may then take is theirs to say: each has its own
 // time, after which the service, too, ends it.
 func (l *loop) retire(ctx context.Context, old *tunnel.Tunnel) {
-	takeover := time.NewTimer(dialTimeout)
-	defer takeover.Stop()
-	select {
-	case <-old.Released():
-	case <-old.Done():
-	case <-takeover.C:
-	case <-ctx.Done():
+	for waiting := true; waiting; {
+		takeover := time.NewTimer(dialTimeout)
+		select {
+		case <-old.Released():
+			waiting = false
+		case <-old.Done():
+			waiting = false
+		case <-takeover.C:
+			waiting = !l.succeeded(old)
+		case <-ctx.Done():
+			waiting = false
+		}
+		takeover.Stop()
 	}
 	if err := old.Shutdown(ctx); err != nil {
 		l.log("the replaced tunnel did not finish in order", "reason", err)
+	}
+}
+
+// succeeded reports whether the slot has another tunnel now. A successor may end before it takes over; then the slot dials again.
+func (l *loop) succeeded(old *tunnel.Tunnel) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.current == old {
+		return false
+	}
+	select {
+	case <-l.current.Done():
+		return false
+	default:
+		return true
 	}
 }
 

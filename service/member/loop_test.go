@@ -5,12 +5,14 @@ import (
 	"crypto/ed25519"
 	"errors"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -307,4 +309,58 @@ func TestManyMayWaitForTheTunnel(t *testing.T) {
 		})
 	}
 	all.Wait()
+}
+
+// opened is a log that counts the tunnels that took their place on the service.
+type opened struct {
+	slog.Handler
+	n atomic.Int64
+}
+
+func (o *opened) Enabled(context.Context, slog.Level) bool { return true }
+
+func (o *opened) Handle(_ context.Context, r slog.Record) error {
+	if r.Message == "tunnel: open" {
+		o.n.Add(1)
+	}
+	return nil
+}
+
+// The service asks for a new tunnel, and the first that is dialled ends at once. What runs over the old one is not cut by the next.
+func TestAMoveThatFailsAtFirstCutsNothing(t *testing.T) {
+	o, p := newOffice(t), newPond(t)
+	count := &opened{}
+	o.registry = tunnel.NewRegistry(tunnel.Config{Keys: o, Now: time.Now, Log: slog.New(count)})
+	var dialled atomic.Int64
+	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		if dialled.Add(1) != 2 {
+			o.registry.ServeHTTP(w, req)
+			return
+		}
+		c, _, err := http.NewResponseController(w).Hijack()
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		_, _ = io.WriteString(c, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: comporta-tunnel\r\n\r\n")
+		c.Close()
+	}))
+	t.Cleanup(front.Close)
+	m, _ := o.start(t, func(c *Config) { c.Server, c.Tunnels = front.URL, 1 })
+	eventually(t, "a tunnel", func() bool { return o.presence(m).Tunnels == 1 })
+	task := p.task()
+	task.ReadOnly = false // so that it is not sent a second time
+	running := o.send(m, task)
+	<-p.arrived
+	o.registry.Advise(0)
+	eventually(t, "the new tunnel", func() bool { return count.n.Load() == 2 })
+	another := o.send(m, p.task())
+	<-p.arrived
+	close(p.out)
+	for what, c := range map[string]<-chan error{"over the old tunnel": running, "over the new one": another} {
+		if err := <-c; err != nil {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	eventually(t, "the old tunnel gone", func() bool { return m.online.Load() == 1 })
 }
