@@ -31,7 +31,7 @@ type JoinRequest struct {
 	EnrolmentToken         string
 	RecoveryKey            string
 	// Overwrite takes over the member of that name with the recovery key, and replaces a state that is in the folder. Where there is no
-	// such member a new one is made, unless MustExist refuses that.
+	// such member in ClusterID, or no cluster NewCluster, a new one is made, unless MustExist refuses that.
 	Overwrite, MustExist bool
 
 	// HTTP speaks to the service; nil is one with a time-out of a minute. Redirects are not followed, whatever it says.
