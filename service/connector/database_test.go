@@ -233,7 +233,8 @@ func TestReadOnlyCannotWrite(t *testing.T) {
 func TestSessionsDoNotLeak(t *testing.T) {
 	t.Run("postgres", func(t *testing.T) {
 		r, _ := postgresRig(t)
-		r.read("select set_config('datestyle', 'German', false), set_config('timezone', 'Asia/Tokyo', false), pg_advisory_lock(7)::text")
+		r.write("select set_config('datestyle', 'German', false), set_config('timezone', 'Asia/Tokyo', false), pg_advisory_lock(7)::text")
+		r.read("select set_config('datestyle', 'German', false), set_config('timezone', 'Asia/Tokyo', false)")
 		r.write("create temporary table mine as select 1")
 		for range 5 {
 			got := r.read("select date '2024-01-02', timestamptz '2024-01-02 03:04:05+00', (select count(*) from pg_locks where locktype = 'advisory' and pid = pg_backend_pid()), to_regclass('mine')::text")

@@ -21,7 +21,8 @@ type verdict struct {
 
 // The dialects, as their strings and comments are written.
 var (
-	postgresLexis  = lexis{nested: true, returns: true}
+	postgresLexis  = lexis{nested: true, returns: true, escapeStrings: true, dollars: true, coded: true}
+	postgresOld    = lexis{nested: true, returns: true, escapeStrings: true, dollars: true, coded: true, backslashSingle: true} // with standard_conforming_strings off
 	mysqlLexis     = lexis{backslash: true, code: true, hash: true, dashSpace: true, backticks: true}
 	mysqlPlain     = lexis{code: true, hash: true, dashSpace: true, backticks: true}                        // with sql_mode NO_BACKSLASH_ESCAPES
 	mysqlANSI      = lexis{backslashSingle: true, code: true, hash: true, dashSpace: true, backticks: true} // with sql_mode ANSI_QUOTES
@@ -39,22 +40,6 @@ func notReading() *gateway.Error { return writes("its statement does more than r
 // noStatement is the answer for a text of nothing but spaces, comments and semicolons. What drivers and databases make of one differs, up to
 // the end of the whole process (go-sqlite3 binds parameters to a statement that SQLite did not make).
 func noStatement() error { return gateway.Errorf(gateway.CodeInvalid, "The query has no statement.") }
-
-// guardPostgres: the read-only transaction keeps data safe; the guard keeps out what ends that transaction or does things outside of
-// it (COMMIT, SET, DO, COPY … TO PROGRAM).
-func guardPostgres(text string, readOnly bool) (verdict, error) {
-	s := scan(text, postgresLexis)
-	if s.statements == 0 {
-		return verdict{}, noStatement()
-	}
-	if !readOnly {
-		if s.starts("COPY") {
-			return verdict{}, gateway.Errorf(gateway.CodeInvalid, "COPY is not served; send INSERT or SELECT.")
-		}
-		return verdict{}, nil
-	}
-	return verdict{prepareOnly: !s.starts("SELECT", "WITH", "VALUES", "TABLE", "SHOW", "EXPLAIN")}, nil
-}
 
 // guardMySQL: whether and where a backslash escapes depends on a session setting, so the text is read in every way and must be harmless
 // in all.

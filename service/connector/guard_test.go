@@ -194,11 +194,24 @@ var sqlServerWriting = []string{";drop table t;", " delete from t", ",1delete fr
 // sqlServerCalling are texts that run a procedure when something begins with them.
 var sqlServerCalling = []string{"[p]", "\"a\".b 'x'", "[a]..[b] 1,", "p", ";[p]"}
 
+// postgresSees: a call before or behind a text is seen, unless the text ends inside a string and PostgreSQL refuses it.
+func postgresSees(t *testing.T, text string) {
+	if _, err := guardPostgres("select pg_notify('a', 'b'), "+text, true); err == nil {
+		t.Errorf("%q hides what is before it from PostgreSQL's guard", text)
+	}
+	both := text + "\n, pg_notify('a', 'b')"
+	if v, err := guardPostgres(both, true); err == nil && !v.prepareOnly {
+		if s := scan(text, postgresLexis); !s.open {
+			t.Errorf("%q hides what follows it from PostgreSQL's guard", text)
+		}
+	}
+}
+
 // Whatever a guard lets through as one reading statement must still be seen to write when a writing one stands before or behind it.
 func FuzzGuard(f *testing.F) {
 	for _, seed := range []string{"select 1", "select 'a' -- b", "with x as (select [a]) select 1 /* x */", "select \"", "select `a\\`", "é", "/*!", ";;", "-- \r copy t to program 'x' /* \n select 1 */", "select 1 -- \r", "select 1delete from t",
 		"select 1e1into @a", "select 1.e1into @a", "select .5into @a", `select \Ninto @a`, "select $1exec p", "select 1 --\x7f into @a", "select 0x",
-		"-- x", "/* */;", "\ufeff", "/* open", "/*/"} {
+		"select E'\\'' --", "select $a$ ' $a$ --", "select E'a' -- x\n '\\' --", "select U&\"\\0061\"", "-- x", "/* */;", "\ufeff", "/* open", "/*/"} {
 		f.Add(seed)
 	}
 	memory, err := (&sqlite3.SQLiteDriver{}).Open(":memory:")
@@ -213,6 +226,7 @@ func FuzzGuard(f *testing.F) {
 				t.Errorf("%q makes no statement", text)
 			}
 		}
+		postgresSees(t, text)
 		if _, err := guardSQLServer(text, true); err != nil {
 			return
 		}

@@ -22,6 +22,9 @@ type lexis struct {
 	newlines bool
 	// A byte order mark is white space anywhere, and a comment that does not end is one all the same: SQLite.
 	marks, openComments bool
+	// escapeStrings: backslashes escape in E'…' and in what continues it on another line. dollars quote strings ($a$…$a$). U&"…" is a name
+	// whose letters may be written as numbers: PostgreSQL.
+	escapeStrings, dollars, coded bool
 }
 
 // script is what the guard needs of a statement's text: what stands outside of strings, quoted names and comments.
@@ -29,6 +32,10 @@ type script struct {
 	words []word
 	// calls are the names, quoted or not, with a parenthesis behind them: functions mostly, and also IN ( and the like.
 	calls []call
+	// quoted are the names in double quotes, in capitals.
+	quoted []string
+	// coded: there is a name U&"…".
+	coded bool
 	// statements is how many there are, divided by semicolons.
 	statements int
 	// preceded: something stands before the first word, and it is more than brackets and semicolons.
@@ -137,6 +144,7 @@ func scan(text string, l lexis) script {
 			if text[i] == '{' {
 				s.braces++
 			}
+			s.addQuoted(text, i, end, l)
 			before = passed(text[i:end], before)
 			s.preceded = s.preceded || len(s.words) == 0 && text[i] != ';' && text[i] != '('
 		}
@@ -191,6 +199,15 @@ func (s *script) add(text string, i, end int, number bool, before string) bool {
 	return w.glued
 }
 
+// addQuoted takes in the piece at i when it is a name in double quotes.
+func (s *script) addQuoted(text string, i, end int, l lexis) {
+	if text[i] != '"' {
+		return
+	}
+	s.quoted = append(s.quoted, strings.ToUpper(strings.Trim(text[i:end], `"`)))
+	s.coded = s.coded || l.coded && strings.HasSuffix(text[:i], "&") && prefixed(text, i-1, 'U')
+}
+
 // part is a piece of a statement.
 type part int
 
@@ -223,6 +240,12 @@ func (l lexis) next(text string, i int) (end int, what part) {
 		return l.quoted(text, i)
 	case b <= ' ':
 		return i + 1, spacePart
+	case b == '$' && l.dollars && dollarTag(rest) != "":
+		tag := dollarTag(rest)
+		if n := strings.Index(rest[len(tag):], tag); n >= 0 {
+			return i + n + 2*len(tag), quotePart
+		}
+		return len(text), openPart
 	case l.marks && strings.HasPrefix(rest, byteOrderMark):
 		return i + len(byteOrderMark), spacePart
 	}
@@ -292,7 +315,8 @@ func (l lexis) quoted(text string, i int) (int, part) {
 	if quote == '[' {
 		quote = ']'
 	}
-	escapes := l.backslash && (quote == '\'' || quote == '"') || l.backslashSingle && quote == '\''
+	coded := l.escapeStrings && quote == '\'' && prefixed(text, i, 'E')
+	escapes := coded || l.backslash && (quote == '\'' || quote == '"') || l.backslashSingle && quote == '\''
 	for j := i + 1; j < len(text); j++ {
 		switch {
 		case escapes && text[j] == '\\':
@@ -300,8 +324,60 @@ func (l lexis) quoted(text string, i int) (int, part) {
 		case text[j] == quote && j+1 < len(text) && text[j+1] == quote:
 			j++
 		case text[j] == quote:
-			return j + 1, quotePart
+			more := continued(text, j+1)
+			if !coded || more < 0 {
+				return j + 1, quotePart
+			}
+			j = more
 		}
 	}
 	return len(text), openPart
+}
+
+// prefixed reports whether nothing but this letter, small or large, is the word right before i.
+func prefixed(text string, i int, letter byte) bool {
+	if i == 0 || text[i-1]&^0x20 != letter {
+		return false
+	}
+	last, _ := utf8.DecodeLastRuneInString(text[:i-1])
+	return i == 1 || last < utf8.RuneSelf && wordLength(string(last)) == 0
+}
+
+// continued returns where the quote is by which a string goes on that ended before i: one on another line, with nothing but spaces and
+// comments between. It is negative when there is none.
+func continued(text string, i int) int {
+	line := false
+	for i < len(text) {
+		switch {
+		case text[i] == '\'' && line:
+			return i
+		case strings.HasPrefix(text[i:], "--"):
+			n := strings.IndexAny(text[i:], "\r\n")
+			if n < 0 {
+				return -1
+			}
+			i += n
+		case strings.IndexByte(" \t\r\n\v\f", text[i]) >= 0:
+			line = line || text[i] == '\n' || text[i] == '\r'
+			i++
+		default:
+			return -1
+		}
+	}
+	return -1
+}
+
+// dollarTag returns the tag that begins a string in dollars, both of them included: $$ or $a$.
+func dollarTag(text string) string {
+	for i := 1; i < len(text); i++ {
+		b := text[i]
+		switch {
+		case b == '$':
+			return text[:i+1]
+		case b >= '0' && b <= '9' && i > 1, b == '_', b >= utf8.RuneSelf, 'a' <= b|0x20 && b|0x20 <= 'z':
+		default:
+			return ""
+		}
+	}
+	return ""
 }
