@@ -157,6 +157,18 @@ func TestSQLiteValuesAreNotBentToTheirDeclaration(t *testing.T) {
 	}
 }
 
+// What is no number in a decimal column is not made to look like one.
+func TestADecimalWithoutADigitStaysAsItIs(t *testing.T) {
+	r, _ := sqliteRig(t)
+	r.write("create table g (price decimal(10,2))")
+	for _, c := range [][2]string{{"", ""}, {"-", "-"}, {".", "."}, {"-.", "-."}, {"x", "x"}, {".5", "0.50"}, {"7.", "7.00"}} {
+		r.write("insert into g values (?)", c[0])
+		if got := r.read("select price from g where rowid = (select max(rowid) from g)"); got[0][0] != c[1] {
+			t.Errorf("%q is read as %q", c[0], got[0][0])
+		}
+	}
+}
+
 func TestOnlyChangesAreCounted(t *testing.T) {
 	r, _ := sqliteRig(t)
 	for _, c := range []struct {

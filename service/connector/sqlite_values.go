@@ -170,12 +170,13 @@ func readDecimal(scale int) func(*arena, driver.Value) cell {
 	}
 }
 
-// padScale adds the zeros that the plain decimal behind mark lacks. Any other text stays as it is.
+// padScale adds the zeros that the plain decimal behind mark lacks. Any other text stays as it is, and so does one without a digit.
 func padScale(dst []byte, mark, scale int) []byte {
-	fraction, point := 0, false
+	fraction, point, digit := 0, false, false
 	for i, b := range dst[mark:] {
 		switch {
 		case b >= '0' && b <= '9':
+			digit = true
 			if point {
 				fraction++
 			}
@@ -185,6 +186,9 @@ func padScale(dst []byte, mark, scale int) []byte {
 		default:
 			return dst
 		}
+	}
+	if !digit {
+		return dst
 	}
 	if fraction < scale && !point {
 		dst = append(dst, '.')
