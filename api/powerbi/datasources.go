@@ -111,7 +111,10 @@ func (r *CreateDataSourceRequest) draft() (service.NewDataSource, error) {
 	if n.ConnectionDetails, err = textOf(r.ConnectionDetails, "connectionDetails"); err != nil {
 		return n, err
 	}
-	n.Credentials, err = credentials(r.CredentialDetails, decodeEntry)
+	entries, endUser, err := credentials(r.CredentialDetails, decodeEntry)
+	if n.Credentials = entries; endUser && r.SingleSignOnType == nil {
+		n.SingleSignOn = endUserSignOn
+	}
 	return n, err
 }
 
@@ -210,9 +213,20 @@ func (r *UpdateDataSourceRequest) patch() (service.DataSourcePatch, error) {
 	}
 	var err error
 	if r.CredentialDetails != nil {
-		p.Credentials, err = credentials(r.CredentialDetails, decodeEntry)
+		err = setCredentials(&p, r.CredentialDetails)
 	}
 	return p, err
+}
+
+// setCredentials adds credentials to a change, and the single sign-on that they ask for unless the change names one. Not to ask for it says
+// nothing: this surface has singleSignOnType for that.
+func setCredentials(p *service.DataSourcePatch, details json.RawMessage) error {
+	entries, endUser, err := credentials(details, decodeEntry)
+	if p.Credentials = entries; endUser && p.SingleSignOn == nil {
+		word := endUserSignOn
+		p.SingleSignOn = &word
+	}
+	return err
 }
 
 // dataSourceReadOnly are the properties that a get-change-patch sends back.
@@ -327,15 +341,15 @@ func (h *Handlers) UpdateCredentials(c echo.Context) error {
 	if err := rest.Decode(c, &r); err != nil {
 		return err
 	}
-	entries, err := credentials(r.CredentialDetails, decodeEntry)
-	if err != nil {
+	var patch service.DataSourcePatch
+	if err := setCredentials(&patch, r.CredentialDetails); err != nil {
 		return err
 	}
 	clusterID, id, err := sourceIDs(c)
 	if err != nil {
 		return err
 	}
-	if err := h.Service.DataSources.Update(c.Request().Context(), rest.Caller(c), clusterID, id, service.DataSourcePatch{Credentials: entries}); err != nil {
+	if err := h.Service.DataSources.Update(c.Request().Context(), rest.Caller(c), clusterID, id, patch); err != nil {
 		return err
 	}
 	return list(c, h, "gatewayClusters/datasources/credentials", []SourceError{})

@@ -87,20 +87,21 @@ func (d *CredentialDetails) input() (service.CredentialInput, error) {
 }
 
 // credentials reads credentialDetails: a map from member id to CredentialDetails, or one CredentialDetails for all. A member that is named
-// twice, however its id is written, would have one of its entries lost unseen.
-func credentials(raw json.RawMessage, decode func([]byte, any) error) (map[gateway.ID]service.CredentialInput, error) {
+// twice, however its id is written, would have one of its entries lost unseen. endUser says that one of them asks for the end user's own
+// credentials, which is a single sign-on.
+func credentials(raw json.RawMessage, decode func([]byte, any) error) (byMember map[gateway.ID]service.CredentialInput, endUser bool, err error) {
 	var entries map[string]json.RawMessage
 	if err := json.Unmarshal(raw, &entries); err != nil {
-		return nil, gateway.Errorf(gateway.CodeInvalid, "credentialDetails must be an object: credentials by member id, or one for all members.")
+		return nil, false, gateway.Errorf(gateway.CodeInvalid, "credentialDetails must be an object: credentials by member id, or one for all members.")
 	}
 	// A map would hide an entry that stands twice, letter by letter.
 	var strict struct {
 		CredentialDetails map[string]json.RawMessage `json:"credentialDetails"`
 	}
 	if err := decode([]byte(`{"credentialDetails":`+string(raw)+`}`), &strict); err != nil {
-		return nil, err
+		return nil, false, err
 	}
-	byMember := map[gateway.ID]service.CredentialInput{}
+	byMember = map[gateway.ID]service.CredentialInput{}
 	for key, entry := range entries {
 		id, ok := gateway.ParseID(key)
 		if !ok {
@@ -108,21 +109,22 @@ func credentials(raw json.RawMessage, decode func([]byte, any) error) (map[gatew
 		}
 		var d CredentialDetails
 		if err := decode(entry, &d); err != nil {
-			return nil, err
+			return nil, false, err
 		}
 		input, err := d.input()
 		if err != nil {
-			return nil, err
+			return nil, false, err
 		}
 		if _, twice := byMember[id]; twice {
-			return nil, gateway.Errorf(gateway.CodeInvalid, "credentialDetails names the member %s twice.", id).About(id)
+			return nil, false, gateway.Errorf(gateway.CodeInvalid, "credentialDetails names the member %s twice.", id).About(id)
 		}
 		byMember[id] = input
+		endUser = endUser || d.UseEndUserOAuth2Credentials != nil && *d.UseEndUserOAuth2Credentials
 		if id == "" {
 			break
 		}
 	}
-	return byMember, nil
+	return byMember, endUser, nil
 }
 
 // textOf reads a text that some clients send as an object: it is kept as a compact JSON text then.

@@ -48,7 +48,7 @@ func FuzzCredentialDetails(f *testing.F) {
 		if !json.Valid(text) {
 			return // the whole body was checked before
 		}
-		entries, err := credentials(text, decodeEntry)
+		entries, _, err := credentials(text, decodeEntry)
 		if err != nil {
 			if !gateway.IsCode(err, gateway.CodeInvalid) && !gateway.IsCode(err, gateway.CodeCredentialFormat) {
 				t.Errorf("%q: %v", text, err)

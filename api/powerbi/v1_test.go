@@ -248,3 +248,30 @@ func TestV1ChangesTheUseOfTheEndUsersCredentials(t *testing.T) {
 		}
 	}
 }
+
+// On v2.0 the same switch asks for the same single sign-on, unless singleSignOnType says which; there it is what says that there is none.
+func TestTheEndUsersCredentialsAreASingleSignOnOnV2Too(t *testing.T) {
+	w := newV1World(t)
+	base := "/v2.0/myorg/gatewayClusters/" + w.cluster("Lisbon") + "/datasources"
+	const on, off = `"credentialDetails":{"credentialType":"Basic","credentials":"e","useEndUserOAuth2Credentials":true}`, `"credentialDetails":{"credentialType":"Basic","credentials":"e","useEndUserOAuth2Credentials":false}`
+	created := func(name, more string) map[string]any {
+		v, _ := w.call(w.token, "POST", base, `{"datasourceType":"Sql","datasourceName":"`+name+`","connectionDetails":"{\"server\":\"s\",\"database\":\"d\"}",`+more+`}`, 201)
+		return v
+	}
+	if v := created("a", on); v["singleSignOnType"] != "AzureActiveDirectory" {
+		t.Errorf("made: %v", v)
+	}
+	if v := created("b", on+`,"singleSignOnType":"SAML"`); v["singleSignOnType"] != "SAML" {
+		t.Errorf("made with another one: %v", v)
+	}
+	if v := created("none", on+`,"singleSignOnType":"None"`); v["singleSignOnType"] != "None" {
+		t.Errorf("made without one: %v", v)
+	}
+	one := base + "/" + created("c", off)["id"].(string)
+	for _, step := range [][3]string{{"/credentials", on, "AzureActiveDirectory"}, {"/credentials", off, "AzureActiveDirectory"}, {"", `"singleSignOnType":"None",` + on, "None"}, {"", on, "AzureActiveDirectory"}} {
+		w.call(w.token, "PATCH", one+step[0], `{`+step[1]+`}`, 200)
+		if v, _ := w.call(w.token, "GET", one, "", 200); v["singleSignOnType"] != step[2] {
+			t.Errorf("after PATCH %s %s: %v", step[0], step[1], v["singleSignOnType"])
+		}
+	}
+}
