@@ -64,10 +64,16 @@ func guardMySQL(text string, readOnly bool) (verdict, error) {
 		if reads && (s.hints || s.doubtful || s.has("INTO") && !explainsInsert(&s)) {
 			return verdict{}, writes("INTO and executable comments are not allowed in it")
 		}
+		if reads && s.phrases(mysqlLocks) {
+			return verdict{}, writes("FOR UPDATE, FOR SHARE and LOCK IN SHARE MODE are not allowed in it")
+		}
 		v.prepareOnly = v.prepareOnly || !reads
 	}
 	return v, nil
 }
+
+// mysqlLocks keep writers out, also in a read-only transaction, for as long as the request runs; a slow reader makes that long.
+var mysqlLocks = [][]string{{"FOR", "UPDATE"}, {"FOR", "SHARE"}, {"LOCK", "IN"}}
 
 // explainsInsert recognises EXPLAIN INSERT INTO t …, which only plans, as long as its one INTO is the insert's own.
 func explainsInsert(s *script) bool {

@@ -104,12 +104,15 @@ func TestMySQLGuardReadsBothWays(t *testing.T) {
 		// A number ends where a keyword begins.
 		"select 1e1into @a", "select .5into @a", "select 1.e1into @a", "select 1e+1into @a", `select \Ninto @a`, "explain insert into t select 1e1into @a",
 		"select 1 --\x7f ' \n into @a -- '", "select 1 --\x7f into @a",
+		"select * from t for update", "select * from t for /* x */ share of t skip locked", "(select * from t LOCK IN share mode)", "table t for update",
+		"with x as (select * from t where id = 1e0for update) select * from x", `select 'a\', id from t for update -- '`,
 	} {
 		if v, err := guardMySQL(text, true); err == nil {
 			t.Errorf("%q passed with %+v", text, v)
 		}
 	}
-	for _, text := range []string{"select '/*! x */'", "select '/*M! x */', `/*!`", "select 1 -- /*! x */", "/* /*! */ select 1", "explain insert into t values (1)", "describe replace into t select 'into'", "select 'into'", "select `into` from t # into", "select 1 -- into", "select 'it\\'s'", "select t1.e1into from t1", "select 1 --\x01 into @a", "select 1 -- \r into @a"} {
+	for _, text := range []string{"select '/*! x */'", "select '/*M! x */', `/*!`", "select 1 -- /*! x */", "/* /*! */ select 1", "explain insert into t values (1)", "describe replace into t select 'into'", "select 'into'", "select `into` from t # into", "select 1 -- into", "select 'it\\'s'", "select t1.e1into from t1", "select 1 --\x01 into @a", "select 1 -- \r into @a",
+		"select 'for update', `lock` in (1), substring(a from 1 for 2) from t use index for join (i) -- for update", "select share, t.lock from t"} {
 		if v, err := guardMySQL(text, true); err != nil || v.prepareOnly {
 			t.Errorf("%q: %+v %v", text, v, err)
 		}

@@ -54,6 +54,16 @@ func TestTimesWithOpenFractionsAreRead(t *testing.T) {
 	}
 }
 
+// A reader who takes his time keeps no writer out.
+func TestReadOnlyLocksNothingOnMariaDB(t *testing.T) {
+	r, _ := mariadbRig(t)
+	r.write("create table t (id int primary key)")
+	for _, text := range []string{"select * from t lock in share mode", "select * from t for update", "with x as (select * from t lock in share mode) select * from x"} {
+		r.refused(true, text, gateway.CodeReadOnly)
+		r.write(text)
+	}
+}
+
 // What a driver cannot make out is no matter of the network: no other member would fare better.
 func TestADriversOwnFailureIsTheQuerys(t *testing.T) {
 	m := &mysqlDialect{where: "db:3306"}
