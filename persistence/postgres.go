@@ -17,8 +17,8 @@ import (
 
 const (
 	// The pools are apart so that writers, which wait for each other, never take the last connection from readers. A handful of
-	// processes stays well under PostgreSQL's usual hundred connections. One of the writers' may hold the claim on the state.
-	postgresWriters = 5
+	// processes stays well under PostgreSQL's usual hundred connections. One more may hold the claim on the state.
+	postgresWriters = 4
 	postgresReaders = 12
 	postgresConnect = 10 * time.Second
 	// postgresIdle frees the writers' lock when the process that holds it hangs in the middle of a transaction.
@@ -47,6 +47,7 @@ func (s *SQL) openPostgres(ctx context.Context, address string) error {
 	cfg.RuntimeParams["application_name"] = "comporta"
 	cfg.RuntimeParams["idle_in_transaction_session_timeout"] = postgresIdle
 	s.dialect = postgresDialect
+	s.claims = cfg
 	s.write = postgresPool(cfg, postgresWriters)
 	if err := s.write.PingContext(ctx); err != nil {
 		return errors.Join(fmt.Errorf("the database cannot be reached: %w; check the address, and that PostgreSQL runs and lets this user in", err), s.write.Close())

@@ -10,6 +10,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
 	"comporta/service/gateway"
 )
 
@@ -41,6 +43,8 @@ type SQL struct {
 	write   *sql.DB
 	read    *sql.DB
 	schema  int64
+	// claims is how to connect for the claim on a PostgreSQL database; nil on SQLite.
+	claims *pgx.ConnConfig
 	// release gives up the claim on the state; nil without one.
 	release func() error
 	now     func() time.Time
