@@ -431,6 +431,89 @@ Describe 'Older module and example' {
         }
     }
 
+    Context 'shapes and words of the older module' {
+        BeforeAll {
+            Import-Module (Join-Path $PSScriptRoot '../Compatibility/OnPremisesDataGatewayHAMgmt/OnPremisesDataGatewayHAMgmt.psd1') -Force
+            # What the surface of the older module answers.
+            function Read-Wire { (Invoke-DataGatewayRestMethod /unifiedgateway/gatewayclusters | ConvertFrom-Json) | Where-Object objectId -eq "$id" }
+            function Get-Name($Object) { $Object.PSObject.Properties.Name }
+            $member = Get-DataGatewayClusterMember -GatewayClusterId $id | Where-Object Name -eq 'second'
+            $one = @{ ClusterObjectId = $id; GatewayObjectId = $member.Id }
+            $unknown = [guid]::NewGuid()
+        }
+
+        It 'lists clusters with members and permissions as JSON texts of the wire''s own names' {
+            $listed, $wire = (Get-OnPremisesDataGatewayClusters | Where-Object objectId -eq "$id"), (Read-Wire)
+            Get-Name $listed | Should -BeExactly (@(Get-Name $wire | Where-Object { $_ -notin 'annotation', 'publicKey', 'keyword', 'metadata', 'gatewayId' }) + 'loadBalancingType')
+            $gateways, $permission = ($listed.gateways | ConvertFrom-Json), ($listed.permission | ConvertFrom-Json)
+            Get-Name $gateways[0] | Should -BeExactly (@(Get-Name $wire.gateways[0] | Where-Object { $_ -notin 'gatewayAnnotation', 'gatewayStaticCapabilities', 'gatewayLoadBalancingSettings' }) + 'gatewayContactInformation', 'gatewayMachine')
+            $gateways.gatewayName, $gateways[0].gatewayId, $gateways[0].gatewayPublicKey | Should -Be $wire.gateways.gatewayName, 0, $wire.gateways[0].gatewayPublicKey
+            ($gateways[0].gatewayPublicKey | ConvertFrom-Json).modulus | Should -Be (Get-DataGatewayCluster -GatewayClusterId $id).PublicKey.Modulus
+            Get-Name $permission[0] | Should -BeExactly (Get-Name $wire.permission[0])
+            $permission[0].id, $permission[0].principalType | Should -Be $stage.AdminId, 'App'
+        }
+
+        It 'returns a changed cluster with members and permissions as objects, and a changed member as it is on the wire' {
+            $changed = Set-OnPremisesDataGatewayCluster -ClusterObjectId $id -LoadBalancingType Random
+            Get-Name $changed | Should -BeExactly (@(Get-Name (Read-Wire) | Where-Object { $_ -ne 'annotation' }) + 'loadBalancingType')
+            $changed.gateways.gatewayName, $changed.permission[0].id, $changed.loadBalancingType | Should -Be (Read-Wire).gateways.gatewayName, $stage.AdminId, 'Random'
+            (Set-OnPremisesDataGatewayCluster -ClusterObjectId $id -Description '').loadBalancingType | Should -Be 'Random' -Because 'what is not given stays'
+            (Set-OnPremisesDataGatewayCluster -ClusterObjectId $id -LoadBalancingType Failover).loadBalancingType | Should -Be 'Failover'
+            $gateway = Set-OnPremisesDataGateway @one -GatewayContactInformation 'ops@example.com'
+            Get-Name $gateway | Should -BeExactly (@(Get-Name (Read-Wire).gateways[0] | Where-Object { $_ -notin 'gatewayStatus', 'gatewayAnnotation', 'gatewayStaticCapabilities', 'gatewayLoadBalancingSettings' }) + 'gatewayContactInformation', 'gatewayMachine')
+            $gateway.gatewayContactInformation, $gateway.gatewayMachine | Should -Be 'ops@example.com', ($member.Annotation | ConvertFrom-Json).gatewayMachine
+        }
+
+        It 'lists members with the number that the wire has for gatewayId, the primary first' {
+            $rows = Get-OnPremisesDataClusterGateways -ClusterObjectId $id
+            Get-Name $rows[0] | Should -BeExactly 'gatewayId', 'gatewayObjectId', 'gatewayName', 'isAnchorGateway', 'gatewayStatus', 'gatewayVersion', 'gatewayUpgradeState', 'gatewayClusterStatus', 'gatewayMachine'
+            $rows.gatewayId | Should -Be 0, 0
+            $rows[0].gatewayId -is [string] | Should -BeFalse
+            $rows.gatewayObjectId | Should -Be "$id", "$($member.Id)"
+            Set-DataGatewayClusterMember -GatewayClusterId $id -MemberGatewayId $member.Id -Primary
+            try { (Get-OnPremisesDataClusterGateways -ClusterObjectId $id).isAnchorGateway | Should -Be $true, $false } finally { Set-DataGatewayClusterMember -GatewayClusterId $id -MemberGatewayId $id -Primary }
+        }
+
+        It 'says the status in the service''s words, also that there is a newer version' {
+            (Get-OnPremisesDataGatewayStatus @one | ConvertTo-Json -Compress) | Should -Be (Invoke-DataGatewayRestMethod "/unifiedgateway/gatewayclusters/$id/gateways/$($member.Id)/status").Trim()
+            # Members of two versions would take two programs: here the service's answer is made up.
+            & (Get-Module Comporta) {
+                $script:Real = ${function:Read-AnswerText}
+                function script:Read-AnswerText([hashtable] $Answer) { (& $script:Real $Answer).Replace('"UpToDate"', '"NewVersionAvailable"') }
+            }
+            try {
+                (Get-OnPremisesDataGatewayStatus @one).gatewayUpgradeState | Should -Be 'NewVersionAvailable'
+                (Get-OnPremisesDataClusterGateways -ClusterObjectId $id).gatewayUpgradeState | Should -Be 'NewVersionAvailable', 'NewVersionAvailable'
+            } finally { & (Get-Module Comporta) { ${function:script:Read-AnswerText} = $script:Real } }
+        }
+
+        It 'says of unknown ids that they are, and returns nothing' {
+            $calls = @(
+                @{ Says = 'Invalid cluster object Id'; Run = { Get-OnPremisesDataClusterGateways -ClusterObjectId $unknown } }
+                @{ Says = 'Invalid cluster object Id'; Run = { Get-OnPremisesDataGatewayStatus -ClusterObjectId $unknown -GatewayObjectId $member.Id } }
+                @{ Says = 'Invalid gateway object Id'; Run = { Get-OnPremisesDataGatewayStatus -ClusterObjectId $id -GatewayObjectId $unknown } }
+                @{ Says = 'Invalid cluster object Id'; Run = { Set-OnPremisesDataGateway -ClusterObjectId $unknown -GatewayObjectId $id -GatewayContactInformation 'x' } }
+                @{ Says = 'Invalid gateway object Id'; Run = { Set-OnPremisesDataGateway -ClusterObjectId $id -GatewayObjectId $unknown -GatewayContactInformation 'x' -MemberStatus None } }
+            )
+            foreach ($call in $calls) {
+                & $call.Run 6>$null | Should -BeNullOrEmpty
+                $said = & $call.Run 6>&1
+                "$said" | Should -Be $call.Says
+                $said.MessageData.ForegroundColor | Should -Be 'Red'
+            }
+            # A change that was not made is an error: the script goes on with it otherwise.
+            { Set-OnPremisesDataGateway -ClusterObjectId $id -GatewayObjectId $unknown -MemberStatus None } | Should -Throw -ErrorId '*EntityNotFound,*'
+            { Set-OnPremisesDataGatewayCluster -ClusterObjectId $unknown -Name 'x' } | Should -Throw -ErrorId '*EntityNotFound,*'
+        }
+
+        It 'does not take a failure of the script for its own' {
+            foreach ($command in { Get-OnPremisesDataGatewayClusters }, { Get-OnPremisesDataClusterGateways -ClusterObjectId $id }, { Get-OnPremisesDataGatewayStatus @one }, { Get-OnPremisesDataGatewayRegions }) {
+                $record = New-Object System.Management.Automation.ErrorRecord (New-Object System.Exception 'mine'), 'TokenExpired,Mine', 'NotSpecified', $null
+                { & $command | ForEach-Object { throw $record } } | Should -Throw 'mine' -Because "$command"
+            }
+        }
+    }
+
     It 'runs the example of README' -Skip:$noPostgres {
         Add-TestProgram
         $given = @{ Endpoint = $stage.Endpoint; ApplicationId = $stage.AdminId; ClientSecret = (Get-Secret $stage.AdminSecret); Server = $env:COMPORTA_TEST_POSTGRES; Database = 'postgres'

@@ -1,10 +1,13 @@
-# The ten functions of the older module OnPremisesDataGatewayHAMgmt, made of Comporta's commands: same names, parameters, texts and objects.
+# The ten functions of the older module OnPremisesDataGatewayHAMgmt, on the REST surface that it speaks: same names, parameters, texts and objects.
+#
+# One thing differs on purpose. Where the service refuses or cannot be reached, Microsoft's functions write a warning and the script goes on as if nothing
+# had happened; these fail, so that it can tell. The older module's own words, for an unknown id, an empty name, no or an old login, are as they were.
 
 Set-StrictMode -Version Latest
 
 $beside = Join-Path $PSScriptRoot '../../Comporta/Comporta.psd1'
 if (Test-Path -LiteralPath $beside) { $comporta = Import-Module $beside -PassThru } else { $comporta = Import-Module Comporta -PassThru }
-. (Join-Path $comporta.ModuleBase 'Private/Preference.ps1')
+foreach ($file in 'Preference', 'Json') { . (Join-Path $comporta.ModuleBase "Private/$file.ps1") }
 
 # Selected is the region that Set-OnPremisesDataGatewayRegion chose; empty is all.
 $script:Selected = ''
@@ -15,46 +18,70 @@ function Test-Login {
     $false
 }
 
-# Invoke-Old runs a step and turns an expired login into the older module's words.
+# Invoke-Old runs a step and turns an expired login into the older module's words. What the step answers is collected first: a failure of the script,
+# further down the pipeline, must not pass for one of ours.
 function Invoke-Old([scriptblock] $Action) {
-    try { & $Action } catch {
+    $answer = @()
+    try { $answer = @(& $Action) } catch {
         if ($_.FullyQualifiedErrorId -notlike 'TokenExpired,*') { throw }
         Write-Warning 'Token expired, please login again.'
     }
+    foreach ($item in $answer) { , $item }
 }
 
-# Get-Contact reads contact information and machine from an annotation.
-function Get-Contact([string] $Annotation) {
-    $a = $Annotation | ConvertFrom-Json
-    @{ Contact = @($a.gatewayContactInformation) -join ' '; Machine = $a.gatewayMachine; All = $a }
+# Send-Old sends a request to the surface of the older module and returns the answer's objects.
+function Send-Old([string] $Method, [string] $Path, $Body) {
+    $text = Invoke-DataGatewayRestMethod -Method $Method -Url "/unifiedgateway/gatewayclusters$Path" -Body $Body -TimeoutSec 300 -Confirm:$false
+    if ($text) { ConvertFrom-GatewayJson $text }
 }
 
-# Get-MemberStatusWord is the older word for a state: None is disabled.
-function Get-MemberStatusWord([string] $State) {
-    if ($State -eq 'Enabled') { return 'Enabled' }
-    'None'
-}
-
-# ConvertTo-OldGateway is a member in the older shape.
-function ConvertTo-OldGateway($Member) {
-    $contact = Get-Contact $Member.Annotation
-    [pscustomobject] [ordered] @{
-        gatewayObjectId = "$($Member.Id)"; gatewayName = $Member.Name; isAnchorGateway = $Member.IsPrimary; gatewayStatus = $Member.Status
-        gatewayClusterStatus = Get-MemberStatusWord $Member.State; gatewayVersion = $Member.Version; gatewayVersionStatus = $Member.VersionStatus
-        gatewayPublicKey = $Member.PublicKey; expiryDate = $Member.ExpiryDate; gatewayContactInformation = $contact.Contact; gatewayMachine = $contact.Machine
+# Find-OldCluster reads a cluster, and Find-OldGateway one of its members; of an id that is none they say so and return nothing.
+function Find-OldCluster([guid] $ClusterObjectId) {
+    try { Send-Old Get "/$ClusterObjectId" } catch {
+        if ($_.FullyQualifiedErrorId -notlike '*EntityNotFound,*') { throw }
+        Write-Host -ForegroundColor Red 'Invalid cluster object Id'
     }
 }
 
-# ConvertTo-OldCluster is a cluster in the older shape; an unknown selector is Failover.
-function ConvertTo-OldCluster($Cluster) {
+function Find-OldGateway([guid] $ClusterObjectId, [guid] $GatewayObjectId) {
+    $cluster = Find-OldCluster $ClusterObjectId
+    if ($null -eq $cluster) { return }
+    $gateway = $cluster.gateways | Where-Object { $_.gatewayObjectId -eq "$GatewayObjectId" }
+    if ($gateway) { return $gateway }
+    Write-Host -ForegroundColor Red 'Invalid gateway object Id'
+}
+
+# Read-OldStatus is a member's status; one that cannot be reached has a status too.
+function Read-OldStatus([guid] $ClusterObjectId, [guid] $GatewayObjectId) {
+    try { Send-Old Get "/$ClusterObjectId/gateways/$GatewayObjectId/status" } catch {
+        if ($_.FullyQualifiedErrorId -notlike 'DM_GWPipeline_Client_GatewayUnreachable,*') { throw }
+        [pscustomobject] [ordered] @{ gatewayStatus = 'Unreachable'; gatewayVersion = 'Unknown'; gatewayUpgradeState = 'Unknown' }
+    }
+}
+
+# ConvertTo-OldGateway shows a member without some of its properties, and with what its annotation says of contact and machine.
+function ConvertTo-OldGateway($Gateway, [string[]] $Without) {
+    $annotation = ConvertFrom-GatewayJson $Gateway.gatewayAnnotation
+    foreach ($name in $Without + 'gatewayAnnotation', 'gatewayStaticCapabilities', 'gatewayLoadBalancingSettings') { $Gateway.PSObject.Properties.Remove($name) }
+    Add-Member -InputObject $Gateway -MemberType NoteProperty -Name gatewayContactInformation -Value (@($annotation.gatewayContactInformation) -join ' ')
+    Add-Member -InputObject $Gateway -MemberType NoteProperty -Name gatewayMachine -Value $annotation.gatewayMachine -PassThru
+}
+
+# ConvertTo-OldCluster shows a cluster without some of its properties, and with the word for its load balancing; an unknown selector is Failover.
+function ConvertTo-OldCluster($Cluster, [string[]] $Without) {
     $type = 'Failover'
-    if (($Cluster.LoadBalancingSettings | ConvertFrom-Json).selector -eq 1) { $type = 'Random' }
-    [pscustomobject] [ordered] @{
-        objectId = "$($Cluster.Id)"; name = $Cluster.Name; description = $Cluster.Description; versionStatus = $Cluster.VersionStatus; expiryDate = $Cluster.ExpiryDate
-        type = $Cluster.Type; options = $Cluster.Options; loadBalancingSettings = $Cluster.LoadBalancingSettings; loadBalancingType = $type
-        permission = ConvertTo-Json -InputObject $Cluster.Permissions -Depth 5 -Compress
-        gateways = ConvertTo-Json -InputObject @($Cluster.MemberGateways | ForEach-Object { ConvertTo-OldGateway $_ }) -Depth 5 -Compress
-    }
+    if ((ConvertFrom-GatewayJson $Cluster.loadBalancingSettings).selector -eq 1) { $type = 'Random' }
+    foreach ($name in $Without) { $Cluster.PSObject.Properties.Remove($name) }
+    Add-Member -InputObject $Cluster -MemberType NoteProperty -Name loadBalancingType -Value $type -PassThru
+}
+
+# ConvertTo-OldList makes of a listed cluster what the list shows: its members and permissions are JSON texts.
+function ConvertTo-OldList($Cluster) {
+    $shown = ConvertTo-OldCluster $Cluster 'annotation', 'publicKey', 'keyword', 'metadata', 'gatewayId'
+    $gateways = @(foreach ($gateway in $shown.gateways) { ConvertTo-OldGateway $gateway })
+    $shown.gateways = ConvertTo-Json -InputObject $gateways -Depth 5 -Compress
+    $shown.permission = ConvertTo-Json -InputObject @($shown.permission) -Depth 5 -Compress
+    $shown
 }
 
 function Set-OnPremisesDataGatewayUserAccount {
@@ -147,7 +174,7 @@ function Get-OnPremisesDataGatewayClusters {
     .SYNOPSIS
     Lists the clusters in which you have a role.
     .DESCRIPTION
-    gateways and permission are JSON texts, as in the older module.
+    gateways and permission are JSON texts, as in the older module. A failure is an error here, where Microsoft's warns and returns nothing.
     .EXAMPLE
     Get-OnPremisesDataGatewayClusters | ForEach-Object { $_.gateways | ConvertFrom-Json }
     #>
@@ -155,7 +182,14 @@ function Get-OnPremisesDataGatewayClusters {
     param()
     Use-CallerPreference $PSCmdlet
     if (-not (Test-Login)) { return }
-    Invoke-Old { Get-DataGatewayCluster -RegionKey $script:Selected | ForEach-Object { ConvertTo-OldCluster $_ } }
+    Invoke-Old {
+        $list = Send-Old Get
+        if ($script:Selected) {
+            $here = @(Get-DataGatewayCluster -RegionKey $script:Selected | ForEach-Object { "$($_.Id)" })
+            $list = $list | Where-Object { $_.objectId -in $here }
+        }
+        foreach ($cluster in $list) { ConvertTo-OldList $cluster }
+    }
 }
 
 function Get-OnPremisesDataClusterGateways {
@@ -163,7 +197,7 @@ function Get-OnPremisesDataClusterGateways {
     .SYNOPSIS
     Lists the members of a cluster with their status.
     .DESCRIPTION
-    The primary (anchor) first.
+    The primary (anchor) first. Of an id that is no cluster's it says so and returns nothing; any other failure is an error.
     .EXAMPLE
     Get-OnPremisesDataClusterGateways -ClusterObjectId $id
     #>
@@ -176,22 +210,17 @@ function Get-OnPremisesDataClusterGateways {
     Use-CallerPreference $PSCmdlet
     if (-not (Test-Login)) { return }
     Invoke-Old {
-        Get-DataGatewayClusterMember -GatewayClusterId $ClusterObjectId | ForEach-Object {
-            $status = Get-OldStatus $_
+        $cluster = Find-OldCluster $ClusterObjectId
+        if ($null -eq $cluster) { return }
+        foreach ($gateway in $cluster.gateways) {
+            $status = Read-OldStatus $ClusterObjectId $gateway.gatewayObjectId
             [pscustomobject] [ordered] @{
-                gatewayId = "$($_.Id)"; gatewayObjectId = "$($_.Id)"; gatewayName = $_.Name; isAnchorGateway = $_.IsPrimary; gatewayStatus = $status.gatewayStatus
-                gatewayVersion = $status.gatewayVersion; gatewayUpgradeState = $status.gatewayUpgradeState; gatewayClusterStatus = Get-MemberStatusWord $_.State
-                gatewayMachine = (Get-Contact $_.Annotation).Machine
+                gatewayId = $gateway.gatewayId; gatewayObjectId = $gateway.gatewayObjectId; gatewayName = $gateway.gatewayName; isAnchorGateway = $gateway.isAnchorGateway
+                gatewayStatus = $status.gatewayStatus; gatewayVersion = $status.gatewayVersion; gatewayUpgradeState = $status.gatewayUpgradeState
+                gatewayClusterStatus = $gateway.gatewayClusterStatus; gatewayMachine = (ConvertFrom-GatewayJson $gateway.gatewayAnnotation).gatewayMachine
             }
         }
     }
-}
-
-# Get-OldStatus is a member's status in the older words.
-function Get-OldStatus($Member) {
-    $version, $upgrade = 'Unknown', 'Unknown'
-    if ($Member.Status -eq 'Live') { $version, $upgrade = $Member.Version, 'UpToDate' }
-    [pscustomobject] [ordered] @{ gatewayStatus = $Member.Status; gatewayVersion = $version; gatewayUpgradeState = $upgrade }
 }
 
 function Get-OnPremisesDataGatewayStatus {
@@ -199,7 +228,8 @@ function Get-OnPremisesDataGatewayStatus {
     .SYNOPSIS
     Says whether a member can be reached.
     .DESCRIPTION
-    A member that cannot is Unreachable, with version and upgrade state Unknown.
+    A member that cannot is Unreachable, with version and upgrade state Unknown. Of ids that are none it says so and returns nothing, where Microsoft's
+    warns; any other failure is an error.
     .EXAMPLE
     Get-OnPremisesDataGatewayStatus -ClusterObjectId $id -GatewayObjectId $member
     #>
@@ -215,7 +245,7 @@ function Get-OnPremisesDataGatewayStatus {
     )
     Use-CallerPreference $PSCmdlet
     if (-not (Test-Login)) { return }
-    Invoke-Old { Get-OldStatus (Get-DataGatewayClusterMember -GatewayClusterId $ClusterObjectId -MemberGatewayId $GatewayObjectId) }
+    Invoke-Old { if (Find-OldGateway $ClusterObjectId $GatewayObjectId) { Read-OldStatus $ClusterObjectId $GatewayObjectId } }
 }
 
 function Set-OnPremisesDataGateway {
@@ -223,7 +253,8 @@ function Set-OnPremisesDataGateway {
     .SYNOPSIS
     Enables, disables or renames a member, or changes whom to ask about it.
     .DESCRIPTION
-    Changes what is given. None disables, Enabled enables.
+    Changes what is given. None disables, Enabled enables. A change that fails is an error, where Microsoft's warns and returns nothing; but with
+    -GatewayContactInformation ids that are none are said to be so, and nothing is changed.
     .EXAMPLE
     Set-OnPremisesDataGateway -ClusterObjectId $id -GatewayObjectId $member -MemberStatus None
     #>
@@ -251,19 +282,19 @@ function Set-OnPremisesDataGateway {
     if (-not (Test-Login)) { return }
     if ($PSBoundParameters.ContainsKey('Name') -and -not $Name.Trim()) { Write-Warning 'Gateway name cannot be empty.'; return }
     if (-not $PSCmdlet.ShouldProcess($GatewayObjectId, 'Change member')) { return }
-    $bound, $member = $PSBoundParameters, @{ GatewayClusterId = $ClusterObjectId; MemberGatewayId = $GatewayObjectId; ErrorAction = 'Stop'; Confirm = $false }
+    $change = @{}
+    if ($PSBoundParameters.ContainsKey('MemberStatus')) { $change.clusterMemberStatus = $MemberStatus }
+    if ($PSBoundParameters.ContainsKey('Name')) { $change.gatewayName = $Name }
+    $contact = $PSBoundParameters.ContainsKey('GatewayContactInformation')
     Invoke-Old {
-        $change = @{}
-        if ($bound.ContainsKey('Name')) { $change.Name = $Name }
-        if ($bound.ContainsKey('GatewayContactInformation')) {
-            $annotation = (Get-Contact (Get-DataGatewayClusterMember -GatewayClusterId $ClusterObjectId -MemberGatewayId $GatewayObjectId).Annotation).All
+        if ($contact) {
+            $gateway = Find-OldGateway $ClusterObjectId $GatewayObjectId
+            if ($null -eq $gateway) { return }
+            $annotation = ConvertFrom-GatewayJson $gateway.gatewayAnnotation
             $annotation.gatewayContactInformation = @($GatewayContactInformation)
-            $change.Annotation = ConvertTo-Json -InputObject $annotation -Depth 5 -Compress
+            $change.gatewayAnnotation = ConvertTo-Json -InputObject $annotation -Depth 5 -Compress
         }
-        if ($change.Count -gt 0) { Set-DataGatewayClusterMember @member @change }
-        if ($MemberStatus -eq 'None') { Disable-DataGatewayClusterMember @member }
-        if ($MemberStatus -eq 'Enabled') { Enable-DataGatewayClusterMember @member }
-        ConvertTo-OldGateway (Get-DataGatewayClusterMember -GatewayClusterId $ClusterObjectId -MemberGatewayId $GatewayObjectId) | Select-Object -Property * -ExcludeProperty gatewayStatus
+        ConvertTo-OldGateway (Send-Old Patch "/$ClusterObjectId/gateways/$GatewayObjectId" $change) 'gatewayStatus'
     }
 }
 
@@ -272,7 +303,7 @@ function Remove-OnPremisesDataGateway {
     .SYNOPSIS
     Removes a member.
     .DESCRIPTION
-    A member that is not there counts as removed. The primary goes last.
+    A member that is not there counts as removed. The primary goes last. A failure is an error, where Microsoft's warns.
     .EXAMPLE
     Remove-OnPremisesDataGateway -ClusterObjectId $id -GatewayObjectId $member
     #>
@@ -289,7 +320,7 @@ function Remove-OnPremisesDataGateway {
     Use-CallerPreference $PSCmdlet
     if (-not (Test-Login) -or -not $PSCmdlet.ShouldProcess($GatewayObjectId, 'Remove member')) { return }
     Invoke-Old {
-        try { Remove-DataGatewayClusterMember -GatewayClusterId $ClusterObjectId -MemberGatewayId $GatewayObjectId -Confirm:$false } catch {
+        try { Send-Old Delete "/$ClusterObjectId/gateways/$GatewayObjectId" } catch {
             if ($_.FullyQualifiedErrorId -notlike '*EntityNotFound,*') { throw }
         }
     }
@@ -300,7 +331,8 @@ function Set-OnPremisesDataGatewayCluster {
     .SYNOPSIS
     Changes a cluster's name, description or load balancing.
     .DESCRIPTION
-    Changes what is given.
+    Changes what is given, and returns the cluster with gateways and permission as objects. A failure is an error, where Microsoft's warns and returns
+    nothing.
     .EXAMPLE
     Set-OnPremisesDataGatewayCluster -ClusterObjectId $id -LoadBalancingType Random
     #>
@@ -325,13 +357,10 @@ function Set-OnPremisesDataGatewayCluster {
     if ($PSBoundParameters.ContainsKey('Name') -and -not $Name.Trim()) { Write-Warning 'Cluster name cannot be empty.'; return }
     if (-not $PSCmdlet.ShouldProcess($ClusterObjectId, 'Change cluster')) { return }
     $change = @{}
-    foreach ($pair in @{ Name = 'Name'; Description = 'Description'; LoadBalancingType = 'LoadBalancingSelectorType' }.GetEnumerator()) {
-        if ($PSBoundParameters.ContainsKey($pair.Key)) { $change[$pair.Value] = $PSBoundParameters[$pair.Key] }
-    }
-    Invoke-Old {
-        Set-DataGatewayCluster -GatewayClusterId $ClusterObjectId @change -Confirm:$false
-        ConvertTo-OldCluster (Get-DataGatewayCluster -GatewayClusterId $ClusterObjectId)
-    }
+    if ($PSBoundParameters.ContainsKey('Name')) { $change.name = $Name }
+    if ($PSBoundParameters.ContainsKey('Description')) { $change.description = $Description }
+    if ($PSBoundParameters.ContainsKey('LoadBalancingType')) { $change.loadBalancingSettings = @{ Failover = '{"selector":0}'; Random = '{"selector":1}' }[$LoadBalancingType] }
+    Invoke-Old { ConvertTo-OldCluster (Send-Old Patch "/$ClusterObjectId" $change) 'annotation' }
 }
 
 Export-ModuleMember -Function '*-OnPremisesData*' -Alias '*-OnPremisesDataGateway'
