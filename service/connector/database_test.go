@@ -283,7 +283,7 @@ func mariadbForgets(t *testing.T, r *rig) {
 	}
 	r.read("select cast('a secret' as signed)")
 	for _, text := range []string{"show warnings", "show /* x */ Errors", "show count(*) warnings", "get diagnostics condition 1 @a = message_text",
-		"begin not atomic get diagnostics condition 1 @a = message_text; select @a; end"} {
+		"begin not atomic get diagnostics condition 1 @a = message_text; select @a; end", "begin not atomic show warnings; end"} {
 		for _, readOnly := range []bool{true, false} {
 			if e := r.refused(readOnly, text, gateway.CodeInvalid); strings.Contains(e.Message, "a secret") {
 				t.Errorf("%s: %v", text, e)
@@ -291,6 +291,14 @@ func mariadbForgets(t *testing.T, r *rig) {
 		}
 	}
 	r.read("show tables like 'warnings'")
+	r.write("create table diagnostics (id int primary key)")
+	r.read("describe diagnostics")
+	r.read("explain select * from diagnostics")
+	r.write("create procedure told() show warnings")
+	r.write("insert ignore into diagnostics values ('a secret')")
+	if body := r.write("call told()"); strings.Contains(body, "secret") {
+		t.Error("a procedure tells", body)
+	}
 }
 
 func TestMaxRowsCutsAndSaysSo(t *testing.T) {

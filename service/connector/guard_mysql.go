@@ -1,6 +1,9 @@
 package connector
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // callsUnknown reports whether the text may call a function that leaves something in the session: one that somebody stored (it can set
 // variables and take locks), or one of the few of the database's own that do (GET_LOCK, LAST_INSERT_ID with a value). The connection is
@@ -16,16 +19,19 @@ func callsUnknown(s *script) bool {
 	return false
 }
 
-// tellsOfOthers recognises statements that show what the last statement of the session left: its warnings hold literals of whoever sent it.
+// mysqlTelling are the beginnings of statements that show what the last statement of the session left.
+var mysqlTelling = [][]string{{"SHOW", "WARNINGS"}, {"SHOW", "ERRORS"}, {"SHOW", "COUNT"}, {"GET", "DIAGNOSTICS"}, {"GET", "CURRENT", "DIAGNOSTICS"}, {"GET", "STACKED", "DIAGNOSTICS"}}
+
+// tellsOfOthers recognises such statements, alone or in a compound one: warnings hold literals of whoever sent the statement before. Where a
+// comment may be code, anything may stand between their words. In what is only stored they are none yet.
 func tellsOfOthers(s *script) bool {
-	switch {
-	case s.starts("SHOW"):
-		plain := s.word(1) == "WARNINGS" || s.word(1) == "ERRORS" || s.word(1) == "COUNT"
-		return plain || s.hints && s.has("WARNINGS", "ERRORS")
-	case s.starts("SELECT", "WITH", "INSERT", "UPDATE", "DELETE", "REPLACE", "CREATE", "ALTER", "DROP"):
-		return false // there it is a name, or part of what runs later
+	if s.starts("CREATE", "ALTER") {
+		return false
 	}
-	return s.has("DIAGNOSTICS")
+	if s.hints || s.doubtful {
+		return s.has("SHOW") && s.has("WARNINGS", "ERRORS") || s.has("GET") && s.has("DIAGNOSTICS")
+	}
+	return slices.ContainsFunc(mysqlTelling, func(words []string) bool { return s.said(words...) })
 }
 
 // mysqlBeforeColumns are words behind which a name with a parenthesis is a table's with its columns.

@@ -119,6 +119,31 @@ func TestMySQLGuardReadsBothWays(t *testing.T) {
 	}
 }
 
+// What tells of the statement before is refused wherever it stands, and its words are no more than names elsewhere.
+func TestMySQLGuardKnowsWhatTellsOfOthers(t *testing.T) {
+	for _, text := range []string{
+		"show warnings", "show /* x */ errors limit 1", "show count(*) warnings", "get diagnostics @a = number", "get current diagnostics condition 1 @a = message_text",
+		"begin not atomic show warnings; end", "begin not atomic select 1; show errors; end", "if 1 then show count(*) errors; end if", "`l`: begin not atomic show warnings; end",
+		"begin not atomic get stacked diagnostics @a = number; end", "for i in 1..2 do get diagnostics @a = number; end for", "show /*!50000 warnings */",
+		"/*!50000 begin not atomic show warnings; end */", "show --\x7f\nwarnings", "begin not atomic show # x\n warnings; end", "explain show warnings",
+	} {
+		for _, readOnly := range []bool{true, false} {
+			if _, err := guardMySQL(text, readOnly); !gateway.IsCode(err, gateway.CodeInvalid) {
+				t.Errorf("%q: %v", text, err)
+			}
+		}
+	}
+	for _, text := range []string{
+		"describe diagnostics", "explain select * from diagnostics", "table diagnostics", "call diagnostics()", "show create table diagnostics", "show tables like 'warnings'",
+		"select a.get, diagnostics, warnings from t", "select t.show errors from t", "show columns from warnings", "insert into diagnostics (get) values (1)",
+		"create procedure p() begin declare exit handler for sqlexception begin get diagnostics condition 1 @a = message_text; end; end", "select 'show warnings' -- show warnings",
+	} {
+		if _, err := guardMySQL(text, false); err != nil {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+}
+
 // A connection is closed after what may leave something in its session, and kept after everything common.
 func TestMySQLGuardKeepsConnections(t *testing.T) {
 	for text, kept := range map[string]bool{

@@ -111,9 +111,10 @@ type mysqlConn struct {
 	wrote bool
 }
 
-// mysqlForget clears what a write, or a trigger behind it, leaves in its session. What a text says of variables, locks and functions that
+// mysqlForget clears what a write, or a trigger behind it, leaves in its session, warnings too: MariaDB keeps them until a statement uses a
+// table, and a procedure may show them. What a text says of variables, locks and functions that
 // are not known has closed the connection (guardMySQL): the driver cannot reset a session.
-const mysqlForget = "do last_insert_id(0), release_all_locks()"
+const mysqlForget = "do last_insert_id(0), release_all_locks(), (select 1 from (select 1) as cleared)"
 
 // ResetSession notices a connection that the server closed while it was idle, and lets the next caller see nothing of a write before.
 func (c *mysqlConn) ResetSession(ctx context.Context) error {

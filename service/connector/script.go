@@ -104,6 +104,23 @@ func (s *script) phrase(words ...string) bool {
 	return false
 }
 
+// said reports whether the words come one right after the other with nothing but spaces between.
+func (s *script) said(words ...string) bool {
+	for i := range len(s.words) - len(words) + 1 {
+		if s.words[i].text != words[0] || s.words[i].before == "." {
+			continue
+		}
+		n := 1
+		for n < len(words) && s.words[i+n].text == words[n] && s.words[i+n].before == words[n-1] {
+			n++
+		}
+		if n == len(words) {
+			return true
+		}
+	}
+	return false
+}
+
 // phrases reports whether one of the phrases occurs.
 func (s *script) phrases(all [][]string) bool {
 	return slices.ContainsFunc(all, func(words []string) bool { return s.phrase(words...) })
