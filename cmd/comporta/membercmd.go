@@ -12,9 +12,7 @@ import (
 	mathrand "math/rand/v2"
 	"net/http"
 	"os"
-	"os/signal"
 	"path/filepath"
-	"syscall"
 	"time"
 
 	"comporta/service/gateway"
@@ -156,6 +154,8 @@ type runMemberCmd struct {
 
 // Run runs the member until ctx ends, then drains it. It returns an error when the service says that trying again is pointless.
 func (c *runMemberCmd) Run(ctx context.Context, p *process, log *slog.Logger) error {
+	hangup, stop := hangups()
+	defer stop()
 	p.serves()
 	raiseHeapFloor()
 	state, err := member.Load(c.State)
@@ -171,9 +171,6 @@ func (c *runMemberCmd) Run(ctx context.Context, p *process, log *slog.Logger) er
 	if err != nil {
 		return err
 	}
-	hangup := make(chan os.Signal, 1)
-	signal.Notify(hangup, syscall.SIGHUP)
-	defer signal.Stop(hangup)
 	ended := make(chan error, 1)
 	go func() { ended <- m.Run(context.WithoutCancel(ctx)) }()
 	online := make(chan struct{})

@@ -154,8 +154,18 @@ func (c *serveCmd) databaseURL(p *process) (string, error) {
 	return c.Database, nil
 }
 
+// hangups brings SIGHUP, which would end the process, until stop is called. It is asked for first of all: one that comes during the start, as
+// from a renewal of certificates, is heeded after it.
+func hangups() (hangup <-chan os.Signal, stop func()) {
+	c := make(chan os.Signal, 1)
+	signal.Notify(c, syscall.SIGHUP)
+	return c, func() { signal.Stop(c) }
+}
+
 // Run serves until ctx ends, and then stops in order.
 func (c *serveCmd) Run(ctx context.Context, p *process, log *slog.Logger) error {
+	hangup, stop := hangups()
+	defer stop()
 	p.serves()
 	raiseHeapFloor()
 	database, err := c.databaseURL(p)
@@ -172,9 +182,6 @@ func (c *serveCmd) Run(ctx context.Context, p *process, log *slog.Logger) error 
 			s.first.ID, s.first.Secret, s.service.Access.TenantID())
 	}
 	p.printf("listening on %s\n", s.address)
-	hangup := make(chan os.Signal, 1)
-	signal.Notify(hangup, syscall.SIGHUP)
-	defer signal.Stop(hangup)
 	var failed error
 	for running := true; running; {
 		select {
