@@ -17,6 +17,7 @@ import (
 
 	"comporta/service/gateway"
 	"comporta/service/member"
+	"comporta/service/tunnel"
 )
 
 // memberCmd makes this machine a member and runs it.
@@ -148,8 +149,20 @@ type runMemberCmd struct {
 	Config       string        `placeholder:"FILE" help:"The member's own limits: a Microsoft.PowerBI.DataMovement.Pipeline.GatewayCore.dll.config. SIGHUP reads it again."`
 	AllowFolder  []string      `sep:"none" placeholder:"DIR" help:"Serve files and SQLite databases under this folder; may be given again, and is separated as PATH is in the environment."`
 	CAFile       string        `name:"ca-file" placeholder:"FILE" help:"Trust the certificate authorities in this file (PEM) too. Default: the file that the join named."`
-	DrainTimeout time.Duration `default:"60s" help:"How long running requests may take to finish on SIGTERM."`
+	DrainTimeout time.Duration `default:"60s" help:"How long running requests may take to finish on SIGTERM, up to 24h."`
 	Tunnels      int           `default:"2" help:"How many tunnels to keep open, 1 to 8."`
+}
+
+// Validate returns everything that is wrong with the flags at once.
+func (c *runMemberCmd) Validate() error {
+	var problems []error
+	if c.Tunnels < 1 || c.Tunnels > tunnel.MaxSlots {
+		problems = append(problems, fmt.Errorf("--tunnels must be between 1 and %d", tunnel.MaxSlots))
+	}
+	if c.DrainTimeout <= 0 || c.DrainTimeout > 24*time.Hour {
+		problems = append(problems, errors.New("--drain-timeout must be more than 0 and at most 24h"))
+	}
+	return errors.Join(problems...)
 }
 
 // Run runs the member until ctx ends, then drains it. It returns an error when the service says that trying again is pointless.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"net"
 	"net/url"
 	"os"
@@ -58,7 +59,7 @@ func (c *serveCmd) Validate() error {
 	problems = append(problems, c.checkIssuers())
 	_, err = c.regions()
 	problems = append(problems, err)
-	complain(c.RateLimit < 0, "--rate-limit must not be negative")
+	complain(!(c.RateLimit >= 0) || math.IsInf(c.RateLimit, 1), "--rate-limit must be a number and not negative")
 	complain(c.TokenLifetime < time.Minute || c.TokenLifetime > 24*time.Hour, "--token-lifetime must be between 1m and 24h")
 	complain(c.ShutdownTimeout < 0 || c.ShutdownTimeout > time.Hour, "--shutdown-timeout must be between 0 and 1h")
 	return errors.Join(problems...)
