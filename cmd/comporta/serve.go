@@ -175,6 +175,10 @@ func (c *serveCmd) Run(ctx context.Context, p *process, log *slog.Logger) error 
 	}
 	s, err := startServer(ctx, serverConfig{serveCmd: *c, databaseURL: database, log: log,
 		adminID: p.env["COMPORTA_ADMIN_ID"], adminSecret: p.env["COMPORTA_ADMIN_SECRET"]})
+	if errors.Is(err, context.Canceled) && ctx.Err() != nil {
+		log.Info("stopped during the start")
+		return nil
+	}
 	if err != nil {
 		return err
 	}

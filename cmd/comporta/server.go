@@ -91,8 +91,11 @@ func (s *server) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	front := &front{}
+	s.serve(listener, front, s.certificate)
+	s.cfg.log.Info("the service starts", "address", s.address)
 	if err := s.open(ctx); err != nil {
-		return errors.Join(err, listener.Close())
+		return err
 	}
 	running, stop := context.WithCancel(context.WithoutCancel(ctx))
 	s.upkeep = stop
@@ -101,7 +104,7 @@ func (s *server) start(ctx context.Context) error {
 	}
 	s.upkept.Go(func() { s.service.Run(running) })
 	s.upkept.Go(func() { s.presences.run(running) })
-	s.serve(listener, s.handler(), s.certificate)
+	front.open(s.handler())
 	return s.startMetrics(ctx)
 }
 
