@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"strings"
 )
 
@@ -61,14 +62,28 @@ func (c *adminCmd) showOne(p *process, object map[string]any, columns ...string)
 	return c.show(p, []map[string]any{object}, columns...)
 }
 
+// printJSON writes what would steer a terminal as escapes, which mean the same.
 func printJSON(p *process, v any) error {
-	e := json.NewEncoder(p.stdout)
+	var text strings.Builder
+	e := json.NewEncoder(&text)
 	e.SetEscapeHTML(false)
 	e.SetIndent("", "  ")
-	return e.Encode(v)
+	if err := e.Encode(v); err != nil {
+		return err
+	}
+	var out strings.Builder
+	for _, r := range text.String() {
+		if r != '\n' && steers(r) { // it is within a string, where alone it may be
+			fmt.Fprintf(&out, `\u%04x`, r)
+		} else {
+			out.WriteRune(r)
+		}
+	}
+	_, err := io.WriteString(p.stdout, out.String())
+	return err
 }
 
-// plainText writes a value into a table's cell; a text from elsewhere must not move the cursor of a terminal.
+// plainText writes a value into a table's cell; a text from elsewhere must not steer a terminal.
 func plainText(v any) string {
 	switch v := v.(type) {
 	case nil:
@@ -76,10 +91,5 @@ func plainText(v any) string {
 	case []any:
 		return fmt.Sprint(len(v))
 	}
-	return strings.Map(func(r rune) rune {
-		if r < ' ' || r == 0x7f {
-			return ' '
-		}
-		return r
-	}, fmt.Sprint(v))
+	return unsteering(fmt.Sprint(v))
 }

@@ -101,6 +101,11 @@ func TestAdminDataSources(t *testing.T) {
 			t.Errorf("%s: %q %s", statement, stdout, stderr)
 		}
 	}
+	// The database's words hold what it did not find.
+	status, _, stderr = comporta(t, s.login(), "admin", "--server", s.address, "query", cluster, id, "select * from \"\x1b[2J\u009b3J\"")
+	if status != exitFailure || !strings.Contains(stderr, "no such table:  [2J 3J") {
+		t.Errorf("a name that steers the terminal: %d %q", status, stderr)
+	}
 	status, stdout, _ = comporta(t, append(s.login(), password...), "admin", "--server", s.address, "encrypt", cluster, "--username", "reader")
 	if status != exitOK || len(strings.TrimSpace(stdout)) < 400 || strings.Contains(stdout, storyPassword) {
 		t.Errorf("encrypt: %d %q", status, stdout)

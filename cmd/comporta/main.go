@@ -143,7 +143,7 @@ func (p *process) given(flag string) bool {
 	return false
 }
 
-// oneLine keeps an error on one line, also one that joins several.
+// oneLine keeps an error on one line, also one that joins several. It may hold other people's text, such as a row's value.
 func oneLine(err error) string {
-	return strings.Join(strings.FieldsFunc(err.Error(), func(r rune) bool { return r == '\n' || r == '\r' }), "; ")
+	return unsteering(strings.Join(strings.FieldsFunc(err.Error(), func(r rune) bool { return r == '\n' || r == '\r' }), "; "))
 }

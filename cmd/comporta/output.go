@@ -4,8 +4,10 @@ import (
 	"fmt"
 	"io"
 	"os/signal"
+	"strings"
 	"sync"
 	"syscall"
+	"unicode"
 )
 
 // sink is a stream that remembers whether anything that was written to it is lost.
@@ -38,8 +40,28 @@ func (o *sink) err() error {
 	return fmt.Errorf("standard output cannot be written, and what the command did is not shown: %w", o.lost)
 }
 
-// printf writes to standard output.
-func (p *process) printf(format string, args ...any) { fmt.Fprintf(p.stdout, format, args...) }
+// printf writes lines to standard output. Names in them are other people's.
+func (p *process) printf(format string, args ...any) {
+	lines := strings.Split(fmt.Sprintf(format, args...), "\n")
+	for i, line := range lines {
+		lines[i] = unsteering(line)
+	}
+	fmt.Fprint(p.stdout, strings.Join(lines, "\n"))
+}
+
+// unsteering replaces what would steer a terminal by spaces.
+func unsteering(text string) string {
+	return strings.Map(func(r rune) rune {
+		if steers(r) {
+			return ' '
+		}
+		return r
+	}, text)
+}
+
+// steers says whether a terminal obeys a character instead of showing it: one that moves its cursor or begins a command, as ESC and U+009B do,
+// or one that turns the direction of what follows.
+func steers(r rune) bool { return unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) }
 
 // serves says that the command lasts. A reader of its output that goes away, such as head, must not end it; other commands end with it.
 func (p *process) serves() {

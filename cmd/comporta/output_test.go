@@ -2,6 +2,9 @@ package main
 
 import (
 	"bufio"
+	"encoding/json"
+	"errors"
+	"io"
 	"net/http"
 	"os/exec"
 	"path/filepath"
@@ -58,5 +61,30 @@ func TestRescueMakesNoState(t *testing.T) {
 	}
 	if list, _ := filepath.Glob(folder + "*"); len(list) != 0 {
 		t.Errorf("it made %v", list)
+	}
+}
+
+// Rows, names and the errors of databases are other people's text: none of it clears the screen, moves the cursor or turns the writing round.
+func TestOtherPeoplesTextDoesNotSteerATerminal(t *testing.T) {
+	for _, steering := range []string{"\x1b[2J", "\u009b2J", "\x07", "\x7f", "\u0085", "\u061c", "\u200e", "\u200f", "\u202a", "\u202e", "\u2066", "\u2069"} {
+		var out strings.Builder
+		p := &process{stdout: &out}
+		value := "é" + steering + "z"
+		p.printf("%s\nserved by %s\n", plainText(value), value)
+		if err := printJSON(p, map[string]any{"value": value, "n": []int{1}}); err != nil {
+			t.Fatal(err)
+		}
+		text := out.String() + oneLine(errors.Join(io.EOF, errors.New(value)))
+		if i := strings.IndexFunc(text, func(r rune) bool { return r != '\n' && steers(r) }); i >= 0 {
+			t.Errorf("of %q there is left %q", steering, text)
+		}
+		table, object, _ := strings.Cut(out.String(), "{")
+		if lines := strings.Split(table, "\n"); len(lines) != 3 || !strings.HasPrefix(lines[0], "é ") || !strings.HasSuffix(lines[1], "z") {
+			t.Errorf("of %q: %q", value, table)
+		}
+		var back struct{ Value string }
+		if err := json.Unmarshal([]byte("{"+object), &back); err != nil || back.Value != value {
+			t.Errorf("as JSON %q is %q, %v", value, back.Value, err)
+		}
 	}
 }
