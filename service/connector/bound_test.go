@@ -1,14 +1,20 @@
 package connector
 
 import (
+	"bytes"
+	"encoding/csv"
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"reflect"
 	"runtime"
 	"strings"
 	"testing"
+	"testing/iotest"
+
+	"pgregory.net/rapid"
 
 	"comporta/service/gateway"
 )
@@ -121,6 +127,56 @@ func TestACSVFilesColumnsAreBounded(t *testing.T) {
 			t.Errorf("a head of %d bytes took %d MiB", len(head), took>>20)
 		}
 	}
+}
+
+// A row of nothing but commas is millions of fields, each of which takes memory many times over.
+func TestACSVRowsFieldsAreBounded(t *testing.T) {
+	folder, c := shelf(t)
+	path := filepath.Join(folder, "commas.csv")
+	commas := strings.Repeat(",", 15<<20)
+	for text, want := range map[string]bool{
+		"a,b\n" + commas: false, "a,b\n1,2\n\"x\n\"\"y\"" + commas + "\n": false, "a,b\n1," + strings.Repeat("x", 5000) + commas: false,
+		"a,b\n\"" + commas + "\",\"\"\"" + commas[:1<<20] + "\n\"\n1,2\n":                    true,
+		strings.Repeat("a,", 1999) + "a\n" + strings.Repeat("\"some, text\",", 1999) + "1\n": true,
+	} {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		_, err := c.Run(t.Context(), fileTask(gateway.TypeFile, path, ""), nil, &memory{})
+		runtime.ReadMemStats(&after)
+		if want != (err == nil) || err != nil && !(gateway.IsCode(err, gateway.CodeQuery) && strings.Contains(err.Error(), "more fields")) {
+			t.Errorf("%.20q…: %v", text, err)
+		}
+		if took := after.TotalAlloc - before.TotalAlloc; !want && took > 16<<20 {
+			t.Errorf("%.20q…: %d MiB were allocated", text, took>>20)
+		}
+	}
+}
+
+// However a file comes in pieces, the bound for fields refuses nothing that the parser takes.
+func TestTheBoundForFieldsRefusesNoGoodRow(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		columns := rapid.IntRange(1, 4).Draw(t, "columns")
+		field := rapid.StringMatching(`[a,"\n]{0,6}`)
+		records := rapid.SliceOfN(rapid.SliceOfN(field, columns, columns), 1, 8).Draw(t, "records")
+		var text bytes.Buffer
+		w := csv.NewWriter(&text)
+		if err := w.WriteAll(records); err != nil {
+			t.Fatal(err)
+		}
+		bounded := &fieldBound{rowBound: rowBound{r: iotest.OneByteReader(&text), left: maxRow}, fields: columns}
+		rows := csv.NewReader(bounded)
+		for {
+			bounded.row(rows.InputOffset())
+			if _, err := rows.Read(); err == io.EOF {
+				return
+			} else if err != nil {
+				t.Fatalf("%q: %v", records, err)
+			}
+		}
+	})
 }
 
 // Rows that nobody wants are read over at the end of a request that writes; together they may be more than one row may be.

@@ -1,6 +1,7 @@
 package connector
 
 import (
+	"bytes"
 	"context"
 	"encoding/csv"
 	"errors"
@@ -18,7 +19,7 @@ const (
 
 // readCSV answers the rows of a CSV file (RFC 4180, UTF-8, first line names the columns). All values are text; CSV says no more.
 func readCSV(ctx context.Context, r io.Reader, a *answer) error {
-	bounded := &rowBound{r: r, left: maxHeader}
+	bounded := &fieldBound{rowBound: rowBound{r: r, left: maxHeader}, fields: maxFileColumns}
 	rows := csv.NewReader(bounded)
 	rows.ReuseRecord = true
 	columns, err := csvColumns(rows)
@@ -26,9 +27,10 @@ func readCSV(ctx context.Context, r io.Reader, a *answer) error {
 		return err
 	}
 	a.columns(columns)
+	bounded.fields = len(columns)
 	cells := make([]cell, len(columns))
 	for {
-		bounded.left = maxRow
+		bounded.row(rows.InputOffset())
 		record, err := rows.Read()
 		if err == io.EOF {
 			return nil
@@ -45,13 +47,64 @@ func readCSV(ctx context.Context, r io.Reader, a *answer) error {
 	}
 }
 
+// errTooManyFields ends the reading of a row that has more fields than there are columns.
+var errTooManyFields = errors.New("the row has too many fields")
+
+// fieldBound ends the reading of a CSV file's row also when it has too many fields: the parser makes all of them before anybody counts, and
+// takes more than sixty bytes for each that is empty.
+type fieldBound struct {
+	rowBound
+	// fields is how many a row may have.
+	fields int
+	// begin is where the row begins, end how far the file was read.
+	begin, end int64
+	// last is what was read last. It is looked at only when the row goes on behind it, which few do.
+	last []byte
+	// commas of the row stand before last, outside of quotes. quoted: last begins inside of them.
+	commas int
+	quoted bool
+}
+
+// row begins another row.
+func (b *fieldBound) row(begin int64) {
+	b.left, b.begin, b.commas, b.quoted = maxRow, begin, 0, false
+}
+
+func (b *fieldBound) Read(p []byte) (int, error) {
+	if own := b.end - b.begin; own > 0 {
+		b.count(b.last[max(0, len(b.last)-int(own)):])
+	}
+	if b.commas >= b.fields {
+		return 0, errTooManyFields
+	}
+	n, err := b.rowBound.Read(p)
+	b.last = append(b.last[:0], p[:n]...)
+	b.end += int64(n)
+	return n, err
+}
+
+// count goes on over a part of the row. A quote in the wrong place, for which it may be wrong, ends the parser there.
+func (b *fieldBound) count(part []byte) {
+	for {
+		plain, rest, quote := bytes.Cut(part, []byte{'"'})
+		if !b.quoted {
+			b.commas += bytes.Count(plain, []byte{','})
+		}
+		if !quote {
+			return
+		}
+		b.quoted = !b.quoted
+		part = rest
+	}
+}
+
 // csvColumns reads the first line.
 func csvColumns(rows *csv.Reader) ([]column, error) {
 	head, err := rows.Read()
 	switch {
 	case err == io.EOF:
 		return nil, gateway.Errorf(gateway.CodeQuery, "The CSV file is empty; its first line must name the columns.")
-	case errors.Is(err, errRowTooLarge), len(head) > maxFileColumns:
+	case errors.Is(err, errRowTooLarge), errors.Is(err, errTooManyFields), len(head) > maxFileColumns:
 		return nil, gateway.Errorf(gateway.CodeQuery, "The first line of the CSV file must name at most %d columns, in at most %d MiB.", maxFileColumns, maxHeader>>20)
 	case err != nil:
 		return nil, badCSV(err)
@@ -71,6 +124,9 @@ func badCSV(err error) error {
 	}
 	if errors.Is(err, errRowTooLarge) {
 		return gateway.Errorf(gateway.CodeQuery, "A row of the CSV file is larger than %d MiB, which is all that a member takes; perhaps a quote is never closed.", maxRow>>20)
+	}
+	if errors.Is(err, errTooManyFields) {
+		return gateway.Errorf(gateway.CodeQuery, "The CSV file is malformed: a row has more fields than the first line names.")
 	}
 	return unreadable(err)
 }
