@@ -12,20 +12,50 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
 	"comporta/service/gateway"
 )
 
-// late runs a statement that writes and whose time ends under it. It returns what the caller hears.
-func (r *rig) late(text string) *gateway.Error {
-	r.t.Helper()
-	task := r.task
-	task.TimeoutMillis, task.Query = 700, &gateway.Query{Text: text}
-	out := &memory{}
-	_, err := r.c.Run(r.t.Context(), &task, r.creds, out)
+// clock is a context whose time ends when up is closed, and not before.
+type clock struct {
+	context.Context
+	up chan struct{}
+}
+
+func (c *clock) Done() <-chan struct{} { return c.up }
+
+func (c *clock) Err() error {
+	select {
+	case <-c.up:
+		return context.DeadlineExceeded
+	default:
+		return c.Context.Err()
+	}
+}
+
+// overtake lets the time of a request end when it is under way. It returns what the caller hears.
+func overtake(t *testing.T, what string, request func(context.Context) error, underWay func() bool) *gateway.Error {
+	t.Helper()
+	ctx := &clock{t.Context(), make(chan struct{})}
+	result := make(chan error, 1)
+	go func() { result <- request(ctx) }()
+	until(t, what, 30*time.Second, underWay)
+	close(ctx.up)
+	err := <-result
 	if err == nil {
-		r.t.Fatalf("%s: it ended well: %s", text, out.text())
+		t.Fatalf("%s: it ended well", what)
 	}
 	return gateway.AsError(err)
+}
+
+// late overtakes a statement that writes.
+func (r *rig) late(t *testing.T, text string, underWay func() bool) *gateway.Error {
+	t.Helper()
+	return overtake(t, text, func(ctx context.Context) error {
+		_, _, err := r.run(ctx, false, text)
+		return err
+	}, underWay)
 }
 
 // hears checks what the caller of a write heard.
@@ -37,18 +67,30 @@ func hears(t *testing.T, what string, e *gateway.Error, want gateway.Code) {
 }
 
 // shop is a web server that takes orders and does not come to the end of its answer.
-type shop struct{ orders atomic.Int64 }
+type shop struct{ orders, questions atomic.Int64 }
 
 func (s *shop) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.ReadAll(r.Body)
-	if r.Method == http.MethodPost {
-		s.orders.Add(1)
-	}
 	if r.URL.Path == "/begun" {
 		_, _ = w.Write([]byte("the order"))
 		_ = http.NewResponseController(w).Flush()
 	}
+	if r.Method == http.MethodPost {
+		s.orders.Add(1)
+	} else {
+		s.questions.Add(1)
+	}
 	<-r.Context().Done()
+}
+
+// lateCall overtakes a web request when the server has counted it.
+func (r *rig) lateCall(t *testing.T, method, path string, counted *atomic.Int64) *gateway.Error {
+	t.Helper()
+	before := counted.Load()
+	return overtake(t, method+" "+path, func(ctx context.Context) error {
+		_, err := r.call(ctx, method == http.MethodGet, gateway.HTTPCall{Method: method, Path: path})
+		return err
+	}, func() bool { return counted.Load() == before+1 })
 }
 
 func TestAWebWriteThatIsAnsweredTooLateMayHaveRun(t *testing.T) {
@@ -62,16 +104,9 @@ func TestAWebWriteThatIsAnsweredTooLateMayHaveRun(t *testing.T) {
 	defer second.Close()
 	for _, address := range []string{plain.URL, second.URL} {
 		r := webRig(t, gateway.TypeWeb, address, nil)
-		r.task.TimeoutMillis = 300
 		for _, path := range []string{"/", "/begun"} {
-			before := s.orders.Load()
-			_, err := r.call(t.Context(), false, gateway.HTTPCall{Method: "POST", Path: path, Body: "one"})
-			if n := s.orders.Load() - before; n != 1 {
-				t.Fatalf("%s%s: it was ordered %d times", address, path, n)
-			}
-			hears(t, address+path, gateway.AsError(err), gateway.CodeOutcomeUnknown)
-			_, err = r.call(t.Context(), true, gateway.HTTPCall{Method: "GET", Path: path})
-			hears(t, "reading "+address+path, gateway.AsError(err), gateway.CodeTimeout)
+			hears(t, address+path, r.lateCall(t, "POST", path, &s.orders), gateway.CodeOutcomeUnknown)
+			hears(t, "reading "+address+path, r.lateCall(t, "GET", path, &s.questions), gateway.CodeTimeout)
 		}
 	}
 }
@@ -108,57 +143,112 @@ func TestAWebWriteThatNeverLeftRanOutOfItsTime(t *testing.T) {
 	hears(t, "never left", gateway.AsError(err), gateway.CodeTimeout)
 }
 
-// deferring gives a PostgreSQL table a trigger that runs body when a transaction commits.
-func (r *rig) deferring(table, body string) {
-	r.t.Helper()
-	r.write("create table " + table + " (n int)")
-	r.write("create function of_" + table + "() returns trigger language plpgsql as $$ begin " + body + " return null; end $$")
-	r.write("create constraint trigger t after insert on " + table + " deferrable initially deferred for each row execute function of_" + table + "()")
-}
-
 func (r *rig) count(table string) string {
 	r.t.Helper()
 	return fmt.Sprint(r.read("select count(*) from " + table)[0][0])
 }
 
+// narrow passes connections on to PostgreSQL until shut is called, and no new ones from then on: no request to cancel comes through either.
+func narrow(t *testing.T) (address string, shut func()) {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		for {
+			near, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			far, err := net.Dial("tcp", "127.0.0.1:5432")
+			if err != nil {
+				_ = near.Close()
+				continue
+			}
+			go func() { _, _ = io.Copy(far, near); _ = far.Close() }()
+			go func() { _, _ = io.Copy(near, far); _ = near.Close() }()
+		}
+	}()
+	t.Cleanup(func() { _ = listener.Close() })
+	return listener.Addr().String(), func() { _ = listener.Close() }
+}
+
 func TestAPostgresCommitUnderWayAtTheEndOfItsTimeMayStand(t *testing.T) {
 	t.Parallel()
 	r, admin := postgresRig(t)
-	// The trigger heeds no cancellation for a while, and the connection is given up before the server goes on to commit.
-	r.deferring("stands", `for i in 1..50 loop begin perform pg_sleep(0.1); exception when query_canceled then null; end; end loop;`)
-	hears(t, "a commit that goes on", r.late("insert into stands values (1)"), gateway.CodeOutcomeUnknown)
-	until(t, "the commit", 30*time.Second, func() bool { return r.count("stands") == "1" })
-
-	r.deferring("taken_back", "perform pg_sleep(600);")
-	hears(t, "a commit that the server cancelled before it was one", r.late("insert into taken_back values (1)"), gateway.CodeTimeout)
-	r.write("create table plain (n int)")
-	hears(t, "a statement that is cancelled", r.late("insert into plain select 1 from pg_sleep(600)"), gateway.CodeTimeout)
-	until(t, "the end of all statements", 30*time.Second, func() (over bool) {
-		const busy = "select count(*) = 0 from pg_stat_activity where usename = $1 and state <> 'idle'"
-		if err := admin.QueryRow(t.Context(), busy, r.creds["username"]).Scan(&over); err != nil {
-			t.Error(err)
+	cfg := admin.Config().Copy()
+	cfg.Database = r.creds["username"]
+	gate, err := pgx.ConnectConfig(t.Context(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer gate.Close(context.Background())
+	ask := func(text string) (holds bool) {
+		if err := gate.QueryRow(t.Context(), text).Scan(&holds); err != nil {
+			t.Error(text, err)
 		}
-		return over
+		return holds
+	}
+	waits := func(like string) func() bool {
+		return func() bool {
+			return ask("select count(*) = 1 from pg_stat_activity where datname = current_database() and wait_event = 'advisory' and query like '" + like + "'")
+		}
+	}
+	// Whoever commits an order waits at the gate.
+	r.write("create table orders (n int)")
+	r.write("create function wait() returns trigger language plpgsql as $$ begin perform pg_advisory_xact_lock(1); return null; end $$")
+	r.write("create constraint trigger waiting after insert on orders deferrable initially deferred for each row execute function wait()")
+	ask("select pg_try_advisory_lock(1)")
+
+	hears(t, "a commit that is cancelled before it is one", r.late(t, "insert into orders values (1)", waits("commit")), gateway.CodeTimeout)
+	hears(t, "a statement that is cancelled", r.late(t, "insert into orders select 2 from pg_advisory_xact_lock(1)", waits("insert%")), gateway.CodeTimeout)
+
+	address, shut := narrow(t)
+	far := *r
+	far.task.DataSource.ConnectionDetails = strings.Replace(r.task.DataSource.ConnectionDetails, "127.0.0.1:5432", address, 1)
+	committing := waits("commit")
+	e := far.late(t, "insert into orders values (3)", func() bool {
+		there := committing()
+		if there {
+			shut()
+		}
+		return there
 	})
-	if a, b := r.count("taken_back"), r.count("plain"); a != "0" || b != "0" {
-		t.Errorf("what was told as cancelled stands: %s and %s rows", a, b)
+	hears(t, "a commit that nothing cancels, because no request to do so comes through", e, gateway.CodeOutcomeUnknown)
+	ask("select pg_advisory_unlock(1)")
+	until(t, "the commit", 30*time.Second, func() bool { return r.count("orders") == "1" })
+	if got := fmt.Sprint(r.read("select n from orders")[0][0]); got != "3" {
+		t.Errorf("order %s stands", got)
 	}
 }
 
 func TestAStatementThatCommitsByItselfMayStandWhenItsTimeEnds(t *testing.T) {
 	t.Parallel()
-	r, _ := mariadbRig(t)
-	r.write("create table stands (n int)")
-	r.write("create procedure orders() begin insert into stands values (1); commit; do sleep(600); end")
-	hears(t, "a procedure that commits", r.late("call orders()"), gateway.CodeOutcomeUnknown)
-	if n := r.count("stands"); n != "1" {
-		t.Errorf("%s rows stand", n)
+	r, admin := mariadbRig(t)
+	sleeping := func() bool {
+		var n int
+		if err := admin.QueryRow("select count(*) from information_schema.processlist where user = ? and state = 'User sleep'", r.creds["username"]).Scan(&n); err != nil {
+			t.Error(err)
+		}
+		return n == 1
 	}
-	hears(t, "a definition", r.late("create table made as select sleep(600) as n"), gateway.CodeOutcomeUnknown)
+	r.write("create table stands (n int)")
 	r.write("create table taken_back (n int)")
-	hears(t, "an insert", r.late("insert into taken_back select 1 from (select sleep(600)) as s"), gateway.CodeTimeout)
-	if n := r.count("taken_back"); n != "0" {
-		t.Errorf("what was told as cancelled stands: %s rows", n)
+	r.write("create procedure orders() begin insert into stands values (1); commit; do sleep(600); end")
+	for _, c := range []struct {
+		text string
+		want gateway.Code
+	}{
+		{"call orders()", gateway.CodeOutcomeUnknown},
+		{"create table made as select sleep(600) as n", gateway.CodeOutcomeUnknown},
+		{"insert into taken_back select 1 from (select sleep(600)) as s", gateway.CodeTimeout},
+	} {
+		hears(t, c.text, r.late(t, c.text, sleeping), c.want)
+		until(t, "the end of "+c.text, 30*time.Second, func() bool { return !sleeping() })
+	}
+	if a, b := r.count("stands"), r.count("taken_back"); a != "1" || b != "0" {
+		t.Errorf("%s rows stand of what committed by itself, and %s of what was told as cancelled", a, b)
 	}
 }
 
@@ -166,7 +256,10 @@ func TestASQLiteWriteThatRanOutOfItsTimeIsTakenBack(t *testing.T) {
 	t.Parallel()
 	r, _ := sqliteRig(t)
 	r.write("create table taken_back (n int)")
-	hears(t, "an insert", r.late("insert into taken_back "+endless(gateway.TypeExtension)), gateway.CodeTimeout)
+	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer cancel()
+	_, _, err := r.run(ctx, false, "insert into taken_back "+endless(gateway.TypeExtension))
+	hears(t, "an insert", gateway.AsError(err), gateway.CodeTimeout)
 	if n := r.count("taken_back"); n != "0" {
 		t.Errorf("what was told as cancelled stands: %s rows", n)
 	}
