@@ -163,7 +163,7 @@ Describe 'Members, routes, limits' {
         $given = (Get-DataGatewayCluster -GatewayClusterId $id).Permissions | Where-Object Id -eq $user.Id
         $given.Role | Should -Be 'ConnectionCreatorWithReshare'
         $given.AllowedDataSourceTypes | Should -Be 'Sql', 'PostgreSql', 'UIFlow', 'AzureDataLakeStorage', 'SapErp'
-        { Add-DataGatewayClusterUser -GatewayClusterId $id -PrincipalObjectId $user.Id -AllowedDataSourceTypes S -Role ConnectionCreator } | Should -Throw '*S is not a data source type*'
+        { Add-DataGatewayClusterUser -GatewayClusterId $id -PrincipalObjectId $user.Id -AllowedDataSourceTypes S -Role ConnectionCreator } | Should -Throw -ErrorId 'UnsupportedDatasourceType,*'
         Add-DataGatewayClusterUser -GatewayClusterId $id -PrincipalObjectId $user.Id -Role ("$entities.GatewayPrincipalRole" -as [type])::Admin
         ((Get-DataGatewayCluster -GatewayClusterId $id).Permissions | Where-Object Id -eq $user.Id).Role | Should -Be 'Admin'
         foreach ($wrong in 0, 2, 'Conn', @('Admin', 'ConnectionCreator')) { { Add-DataGatewayClusterUser -GatewayClusterId $id -PrincipalObjectId $user.Id -Role $wrong } | Should -Throw -ErrorId 'ParameterArgumentTransformationError,*' }
