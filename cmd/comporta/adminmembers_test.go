@@ -67,11 +67,17 @@ func TestAdminRights(t *testing.T) {
 	if users := s.admin(t, nil, "datasource", "users", "list", cluster, source); len(users) != 2 || query() != exitOK {
 		t.Errorf("a pipeline with a role does not query: %v", users)
 	}
-	for _, flags := range [][]string{{"--role", "Owner"}, nil} {
-		s.admin(t, nil, append([]string{"datasource", "users", "add", cluster, source, id}, flags...)...)
+	// What is not given stays: the role, and the right that only the API gives.
+	override := map[string]any{"identifier": id, "datasourceAccessRight": "ReadOverrideEffectiveIdentity"}
+	if err := s.client.call(deadline(t), http.MethodPost, clusterPath(s.cluster)+"/datasources/"+source+"/users", override, nil); err != nil {
+		t.Fatal(err)
+	}
+	for _, add := range [][]string{{id, "--role", "Owner"}, {strings.ToUpper(id)}, {"P@example.com"}} {
+		s.admin(t, nil, append([]string{"datasource", "users", "add", cluster, source}, add...)...)
 		users := s.admin(t, nil, "datasource", "users", "list", cluster, source)
-		if i := slices.IndexFunc(users, func(u map[string]any) bool { return u["identifier"] == id }); i < 0 || users[i]["role"] != "Owner" {
-			t.Errorf("an Owner added with %v: %v", flags, users)
+		i := slices.IndexFunc(users, func(u map[string]any) bool { return u["identifier"] == id })
+		if i < 0 || users[i]["role"] != "Owner" || users[i]["datasourceAccessRight"] != override["datasourceAccessRight"] {
+			t.Errorf("an Owner added with %v: %v", add, users)
 		}
 	}
 	s.admin(t, nil, "datasource", "users", "remove", cluster, source, "p@example.com")

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"net/url"
+	"strings"
 
 	"comporta/service/gateway"
 )
@@ -104,7 +105,11 @@ func (cmd *addUserCmd) Run(ctx context.Context, p *process, root *cli) error {
 	if err != nil {
 		return err
 	}
-	body := map[string]any{"datasourceAccessRight": "Read"}
+	right, err := cmd.right(ctx, c, cmd.path(cluster)+"/users")
+	if err != nil {
+		return err
+	}
+	body := map[string]any{"datasourceAccessRight": right}
 	if cmd.Role != "" {
 		body["role"] = cmd.Role
 	}
@@ -118,6 +123,24 @@ func (cmd *addUserCmd) Run(ctx context.Context, p *process, root *cli) error {
 		p.printf("the role holds from the next request on\n")
 	}
 	return err
+}
+
+// right is the principal's access right, which stays as it is; who has none reads.
+func (cmd *addUserCmd) right(ctx context.Context, c *apiClient, users string) (string, error) {
+	var list struct {
+		Value []struct{ Identifier, EmailAddress, DatasourceAccessRight string }
+	}
+	who := cmd.Principal
+	if id, isID := gateway.ParseID(who); isID {
+		who = id.String()
+	}
+	err := c.call(ctx, http.MethodGet, users, nil, &list)
+	for _, u := range list.Value {
+		if u.Identifier == who || strings.EqualFold(u.EmailAddress, who) {
+			return u.DatasourceAccessRight, err
+		}
+	}
+	return "Read", err
 }
 
 type removeUserCmd struct {
