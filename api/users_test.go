@@ -5,6 +5,24 @@ import (
 	"testing"
 )
 
+// Data sources are in a cluster's answer for who asks for them, as far as he may see them.
+func TestR16DatasourcesOfAClusterAreExpanded(t *testing.T) {
+	w := newWorld(t)
+	w.joined()
+	source := w.source("expanded")
+	for _, path := range []string{"/gatewayClusters", "/me/gatewayClusters", "/gatewayClusters/" + w.cluster} {
+		if text := w.must(200, "GET", path, nil, nil); !strings.Contains(text, `"datasources":[]`) {
+			t.Errorf("%s: %s", path, text)
+		}
+		if text := w.must(200, "GET", path+"?$expand=datasources,permissions", nil, nil); !strings.Contains(text, `"datasourceName":"expanded"`) || !strings.Contains(text, `"datasources":[{"id":"`+source) {
+			t.Errorf("%s expanded: %s", path, text)
+		}
+	}
+	var is map[string]any
+	w.must(200, "GET", "/gatewayClusters/"+w.cluster+"?$expand=datasources", nil, &is)
+	w.must(200, "PATCH", "/gatewayClusters/"+w.cluster, is, nil)
+}
+
 // What cannot be changed is refused when it is sent as something else, and taken when it is sent back as it is.
 func TestR54WhatCannotBeChangedIsRefused(t *testing.T) {
 	w := newWorld(t)

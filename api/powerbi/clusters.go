@@ -52,6 +52,9 @@ func (h *Handlers) listClusters(c echo.Context, scope service.Scope) error {
 	for i := range views {
 		clusters[i] = h.cluster(&views[i])
 		clusters[i].keep(expand)
+		if err := h.fill(c, expand, &clusters[i]); err != nil {
+			return err
+		}
 	}
 	return list(c, h, "gatewayClusters", clusters)
 }
@@ -64,6 +67,23 @@ func (c *Cluster) keep(e expansion) {
 	if !e["memberGateways"] {
 		c.MemberGateways = []Member{}
 	}
+}
+
+// fill adds what is read only for who asks for it: the data sources that he may see.
+func (h *Handlers) fill(c echo.Context, e expansion, cluster *Cluster) error {
+	if !e["datasources"] {
+		return nil
+	}
+	views, err := h.Service.DataSources.List(c.Request().Context(), rest.Caller(c), cluster.ID, service.Page{})
+	if err != nil && !gateway.IsCode(err, gateway.CodeNotFound) { // it may have been deleted meanwhile
+		return err
+	}
+	for i := range views {
+		d := dataSource(&views[i])
+		d.Users = []DataSourceUser{} // they have a list of their own
+		cluster.Datasources = append(cluster.Datasources, d)
+	}
+	return nil
 }
 
 // CreateClusterRequest makes a cluster and its first member.
@@ -135,18 +155,19 @@ func (h *Handlers) CreateCluster(c echo.Context) error {
 //	@Produce	json
 //	@Security	oauth2
 //	@Param		cluster	path		string	true	"cluster id"	Format(uuid)
-//	@Param		$expand	query		string	false	"accepted; everything is filled"
+//	@Param		$expand	query		string	false	"datasources; everything else is filled"
 //	@Success	200		{object}	ClusterEntity
 //	@Failure	400,401,404	{object}	ErrorResponse
 //	@Router		/v2.0/myorg/gatewayClusters/{cluster} [get]
 func (h *Handlers) GetCluster(c echo.Context) error {
-	if _, err := expandOf(c, "permissions", "memberGateways", "datasources", "dataSourceIds"); err != nil {
+	expand, err := expandOf(c, "permissions", "memberGateways", "datasources", "dataSourceIds")
+	if err != nil {
 		return err
 	}
-	return h.answerCluster(c)
+	return h.answerCluster(c, expand)
 }
 
-func (h *Handlers) answerCluster(c echo.Context) error {
+func (h *Handlers) answerCluster(c echo.Context, expand expansion) error {
 	id, err := rest.ID(c, rest.ParamCluster)
 	if err != nil {
 		return err
@@ -155,7 +176,11 @@ func (h *Handlers) answerCluster(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	return c.JSON(http.StatusOK, ClusterEntity{h.context("gatewayClusters/$entity"), h.cluster(&view)})
+	cluster := h.cluster(&view)
+	if err := h.fill(c, expand, &cluster); err != nil {
+		return err
+	}
+	return c.JSON(http.StatusOK, ClusterEntity{h.context("gatewayClusters/$entity"), cluster})
 }
 
 // UpdateClusterRequest changes what is given; null and what is left out stay as they are.
@@ -206,7 +231,7 @@ func (h *Handlers) UpdateCluster(c echo.Context) error {
 	if err := h.Service.Clusters.Update(c.Request().Context(), rest.Caller(c), id, patch); err != nil {
 		return err
 	}
-	return h.answerCluster(c)
+	return h.answerCluster(c, nil)
 }
 
 // LimitsRequest are the limits of a cluster or a member, with the names of the configuration file. In the whole of an object sent back, which

@@ -53,11 +53,13 @@ type Cluster struct {
 	DataSourceIDs       []gateway.ID `json:"dataSourceIds"`
 	Permissions         []Permission `json:"permissions"`
 	MemberGateways      []Member     `json:"memberGateways"`
+	// Datasources are filled with $expand=datasources.
+	Datasources []DataSource `json:"datasources"`
 }
 
 // clusterReadOnly are the properties that a get-change-patch sends back; a change of them is not meant.
 var clusterReadOnly = []string{"@odata.context", "id", "status", "region", "type", "options", "annotation", "publicKey", "loadBalancingSettings", "staticCapabilities",
-	"versionStatus", "expiryDate", "primaryMemberId", "createdDateTime", "dataSourceIds", "permissions", "memberGateways"}
+	"versionStatus", "expiryDate", "primaryMemberId", "createdDateTime", "dataSourceIds", "permissions", "memberGateways", "datasources"}
 
 // ClusterEntity is one cluster with its context.
 type ClusterEntity struct {
@@ -76,7 +78,7 @@ func (h *Handlers) cluster(v *service.ClusterView) Cluster {
 		LoadBalancing: selector(v.Mode), LoadBalancingType: modeWord(v.Mode), StaticCapabilities: staticCapabilities, VersionStatus: versionStatus(v),
 		PrimaryMemberID: v.PrimaryID, CPU: limits.CPU, Memory: limits.Memory, Window: int(limits.Window / time.Minute), Concurrency: limits.Concurrency,
 		QueueTimeoutSeconds: int(v.QueueTimeout / time.Second), CreatedDateTime: v.CreatedAt, DataSourceIDs: v.DataSourceIDs,
-		Permissions: []Permission{}, MemberGateways: []Member{}, Annotation: clusterAnnotation(v),
+		Permissions: []Permission{}, MemberGateways: []Member{}, Datasources: []DataSource{}, Annotation: clusterAnnotation(v),
 	}
 	for i := range v.Permissions {
 		c.Permissions = append(c.Permissions, permission(&v.Permissions[i], h.Service.Access.TenantID()))
