@@ -1,5 +1,5 @@
 # The enumerations of the surface. A parameter of such a type takes names in any letter case, what begins one name only, numbers, and values of other
-# enumerations with the same words, as Microsoft's do.
+# enumerations with the same numbers, as Microsoft's do.
 
 # DatasourceTypes are the data source types by number. The last three have the numbers that Microsoft's own list suggests by its order.
 $script:DatasourceTypes = [ordered] @{
