@@ -36,7 +36,7 @@ func (cmd *listPermissionsCmd) Run(ctx context.Context, p *process, root *cli) e
 type setPermissionCmd struct {
 	Cluster   string   `arg:"" help:"The cluster's id."`
 	Principal string   `arg:"" help:"The principal's id."`
-	Role      string   `required:"" enum:"Admin,ConnectionCreator,ConnectionCreatorWithReshare" help:"Admin does everything; ConnectionCreator registers data sources; ConnectionCreatorWithReshare also shares them."`
+	Role      string   `required:"" enum:"Admin,ConnectionCreator,ConnectionCreatorWithReshare" help:"Admin does everything; ConnectionCreator registers data sources; ConnectionCreatorWithReshare does the same."`
 	Types     []string `placeholder:"TYPE" help:"Only these data source types, such as PostgreSql,Sql; all when left out."`
 }
 
@@ -96,7 +96,7 @@ func (cmd *listUsersCmd) Run(ctx context.Context, p *process, root *cli) error {
 type addUserCmd struct {
 	sourceArgs
 	Principal string `arg:"" help:"The principal's id or e-mail address."`
-	Role      string `default:"" enum:",User,UserWithReshare,Owner" placeholder:"ROLE" help:"User queries, UserWithReshare also shares, Owner also changes the data source. Left out, a role stays as it is, and who has none becomes a User."`
+	Role      string `default:"" enum:",User,UserWithReshare,Owner" placeholder:"ROLE" help:"User and UserWithReshare query, Owner also changes the data source and its users. Left out, a role stays as it is, and who has none becomes a User."`
 }
 
 // Run adds the user.
