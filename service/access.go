@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rsa"
 	"errors"
+	"hash/crc32"
 	"slices"
 	"strings"
 	"sync"
@@ -34,14 +35,18 @@ type Access struct {
 	keysAsked  atomic.Int64 // unix seconds of the last reading of keys for an unknown kid
 	tokens     tokenCache
 	principals sync.Map // gateway.ID -> *gateway.Principal
-	// reading is held while a principal is read and kept.
-	reading chan struct{}
+	// readings are held while a principal is read and kept, each for a part of the principals.
+	readings [64]reading
 	// hashing bounds how many Argon2id computations run at once: each takes memory.
 	hashing chan struct{}
 }
 
 func newAccess(c *core) *Access {
-	return &Access{core: c, hashing: make(chan struct{}, 2), reading: make(chan struct{}, 1)}
+	a := &Access{core: c, hashing: make(chan struct{}, 2)}
+	for i := range a.readings {
+		a.readings[i].turn = make(chan struct{}, 1)
+	}
+	return a
 }
 
 // Token is an access token as the token endpoint hands it out.
@@ -227,16 +232,34 @@ func (a *Access) principal(ctx context.Context, id gateway.ID) (*gateway.Princip
 	return a.readPrincipal(ctx, id)
 }
 
+// reading is the turn to read a principal. Once a change could not be read, overtaken grows: who is at it must not keep what he has read.
+type reading struct {
+	turn      chan struct{}
+	overtaken atomic.Int64
+}
+
+func (a *Access) reading(id gateway.ID) *reading {
+	return &a.readings[crc32.ChecksumIEEE([]byte(id))%uint32(len(a.readings))]
+}
+
+// forgetPrincipal has a principal read again by who asks next.
+func (a *Access) forgetPrincipal(id gateway.ID) {
+	a.reading(id).overtaken.Add(1)
+	a.principals.Delete(id)
+}
+
 // readPrincipal reads a principal anew, after a change or for the first time. One is read at a time, so that an older reading never replaces a
 // newer one: whoever was disabled meanwhile would be let in for good.
 func (a *Access) readPrincipal(ctx context.Context, id gateway.ID) (*gateway.Principal, error) {
+	turn := a.reading(id)
 	select {
-	case a.reading <- struct{}{}:
-		defer func() { <-a.reading }()
+	case turn.turn <- struct{}{}:
+		defer func() { <-turn.turn }()
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
 	var p gateway.Principal
+	overtaken := turn.overtaken.Load()
 	err := a.Store.View(ctx, func(r persistence.Reader) (err error) {
 		p, err = r.Principal(ctx, id)
 		return err
@@ -245,7 +268,9 @@ func (a *Access) readPrincipal(ctx context.Context, id gateway.ID) (*gateway.Pri
 		a.principals.Delete(id)
 		return nil, err
 	}
-	a.principals.Store(id, &p)
+	if a.principals.Store(id, &p); turn.overtaken.Load() != overtaken {
+		a.principals.Delete(id)
+	}
 	return &p, nil
 }
 

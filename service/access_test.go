@@ -522,7 +522,7 @@ func TestAnOlderReadingOfAPrincipalReplacesNoNewerOne(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for known := true; known && len(w.Access.reading) == 0; { // without the lock: until the change is known, so that the old reading comes after it
+	for known := true; known && len(w.Access.reading(id).turn) == 0; { // without the lock: until the change is known, so that the old reading comes after it
 		p, ok := w.Access.principals.Load(id)
 		known = !ok || !p.(*gateway.Principal).Disabled
 	}

@@ -95,7 +95,7 @@ func (r *running) follow() (again bool) {
 			continue
 		}
 		if r.left() <= 0 {
-			r.err, r.full = errOutOfTime(), false
+			r.outOfTime()
 			return false
 		}
 		r.record.Attempts++
@@ -119,6 +119,17 @@ func (r *running) follow() (again bool) {
 		r.err, r.full = r.unreached, false
 	}
 	return len(r.tried) > before
+}
+
+// outOfTime says why nobody took the request in its time: what was found out of those who were asked, if anybody was.
+func (r *running) outOfTime() {
+	switch {
+	case r.unreached != nil:
+		r.err = r.unreached
+	case r.err == nil || len(r.tried) == 0: // what a try before this one found out is no reason
+		r.err = errOutOfTime()
+	}
+	r.full = false
 }
 
 // stillWanted looks whether the member was disabled, drained or removed since the plan was drawn: attempts before this one take time, and

@@ -141,22 +141,36 @@ func (s *DataSources) List(ctx context.Context, caller *gateway.Caller, cluster 
 	if err != nil {
 		return nil, err
 	}
-	// Without a role on any of them: does the caller see them all the same?
-	seesAll := Decide(SeeDataSource, Rights{TenantAdmin: caller.TenantAdmin, Cluster: state.Permissions[caller.ID].Role}) == Allowed
 	var views []DataSourceView
-	err = s.Store.View(ctx, func(r persistence.Reader) (err error) {
-		var listed []gateway.DataSource
-		if seesAll {
-			listed, err = r.DataSources(ctx, page, cluster)
-		} else {
-			listed, err = r.UserDataSources(ctx, page, cluster, caller.ID)
-		}
+	err = s.Store.View(ctx, func(r persistence.Reader) error {
+		listed, err := listed(ctx, r, caller, state, page)
 		if err == nil {
 			views, err = s.views(ctx, r, listed)
 		}
 		return err
 	})
 	return views, err
+}
+
+// Plain lists all that the caller may see, without their users.
+func (s *DataSources) Plain(ctx context.Context, caller *gateway.Caller, cluster gateway.ID) (list []gateway.DataSource, err error) {
+	state, err := s.directory.get(ctx, cluster)
+	if err != nil {
+		return nil, err
+	}
+	err = s.Store.View(ctx, func(r persistence.Reader) (err error) {
+		list, err = listed(ctx, r, caller, state, Page{})
+		return err
+	})
+	return list, err
+}
+
+// listed reads a page of the data sources that the caller may see, all or those on which he has a role.
+func listed(ctx context.Context, r persistence.Reader, caller *gateway.Caller, state *gateway.ClusterState, page persistence.Page) ([]gateway.DataSource, error) {
+	if Decide(SeeDataSource, Rights{TenantAdmin: caller.TenantAdmin, Cluster: state.Permissions[caller.ID].Role}) == Allowed {
+		return r.DataSources(ctx, page, state.Cluster.ID)
+	}
+	return r.UserDataSources(ctx, page, state.Cluster.ID, caller.ID)
 }
 
 // Get returns one data source.

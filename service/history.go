@@ -17,8 +17,8 @@ const (
 	historyEvery  = time.Second
 	historyTrim   = 10 * time.Minute
 	historyLinger = 5 * time.Second
-	// historyTries is how often a batch is written in vain, about once a second, before it is given up: something in it may be the reason.
-	historyTries = 600
+	// historyPatience is for how long a batch is written in vain before it is given up: something in it may be the reason.
+	historyPatience = 10 * time.Minute
 )
 
 // History keeps what happened: the audit log, dispatch records and load samples.
@@ -29,18 +29,29 @@ type History struct {
 	// crowded is signalled when the records should not wait for the next tick.
 	crowded chan struct{}
 	lost    atomic.Int64
-	// hand is the batch that is being written; it stays in hand until it is, or was tried in vain for long. Only run and what it calls touch it.
-	hand batch
+	// unwritten came out of the queues and is written, oldest first, in batches; failing is since when the first one cannot be. Only run and
+	// what it calls touch them.
+	unwritten batch
+	failing   time.Time
 }
 
-// batch is what is written at once.
+// batch is what is written together.
 type batch struct {
 	records []gateway.DispatchRecord
 	samples []gateway.LoadSample
-	tries   int
 }
 
 func (b *batch) size() int { return len(b.records) + len(b.samples) }
+
+// first is what of it is written at once.
+func (b *batch) first() batch {
+	return batch{b.records[:min(len(b.records), historyBatch)], b.samples[:min(len(b.samples), historyBatch)]}
+}
+
+// without leaves the first ones out.
+func (b *batch) without(first *batch) batch {
+	return batch{b.records[len(first.records):], b.samples[len(first.samples):]}
+}
 
 func newHistory(c *core) *History {
 	return &History{core: c, records: make(chan gateway.DispatchRecord, historyQueue), samples: make(chan gateway.LoadSample, historyQueue),
@@ -91,11 +102,12 @@ func (h *History) run(ctx context.Context) {
 		case <-ctx.Done():
 			for h.flush(ctx) {
 			}
-			h.giveUp(len(h.records)+len(h.samples), "the service ends")
+			h.giveUp(&h.unwritten, "the service ends")
 			return
 		case <-h.crowded:
-			for h.hand.tries == 0 && h.flush(ctx) { // what could not be written waits for the tick
+			for h.failing.IsZero() && h.flush(ctx) { // what could not be written waits for the tick
 			}
+			h.collect()
 		case <-write.C:
 			for h.flush(ctx) {
 			}
@@ -105,70 +117,76 @@ func (h *History) run(ctx context.Context) {
 	}
 }
 
-// flush writes one batch and reports whether there may be more. A batch in hand is written even when ctx has ended, but not for ever. One that
-// could not be written is written again at the next tick; those that come meanwhile wait in the queues.
+// flush writes one batch and reports whether there may be more. It does so even when ctx has ended, but not for ever. What could not be written
+// is written again at the next tick.
 func (h *History) flush(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), historyLinger)
 	defer cancel()
-	if h.hand.size() == 0 && !h.take() {
+	if h.collect(); h.unwritten.size() == 0 {
 		return false
 	}
+	first := h.unwritten.first()
 	err := h.Store.InTx(ctx, func(tx persistence.Tx) error {
-		if err := tx.AppendDispatchRecords(ctx, h.hand.records); err != nil {
+		if err := tx.AppendDispatchRecords(ctx, first.records); err != nil {
 			return err
 		}
-		return tx.AppendLoadSamples(ctx, h.hand.samples)
+		return tx.AppendLoadSamples(ctx, first.samples)
 	})
 	if err != nil {
-		h.failed(err)
+		h.failed(&first, err)
 		return false
 	}
-	full := len(h.hand.records) == historyBatch || len(h.hand.samples) == historyBatch
-	h.hand = batch{}
-	return full
+	h.failing, h.unwritten = time.Time{}, h.unwritten.without(&first)
+	return h.unwritten.size() > 0
 }
 
-// take takes the next batch in hand, if there is one.
-func (h *History) take() bool {
-	h.hand = batch{records: drain(h.records), samples: drain(h.samples)}
-	if h.OnRecord != nil {
-		for i := range h.hand.records {
-			h.OnRecord(h.hand.records[i])
-		}
+// collect takes in what has come since. Where there is no room for it any more it is counted all the same, and lost.
+func (h *History) collect() {
+	count := h.OnRecord
+	if count == nil {
+		count = func(gateway.DispatchRecord) {}
 	}
-	return h.hand.size() > 0
+	var noRecord, noSample int64
+	h.unwritten.records, noRecord = drained(h.unwritten.records, h.records, count)
+	h.unwritten.samples, noSample = drained(h.unwritten.samples, h.samples, func(gateway.LoadSample) {})
+	h.lost.Add(noRecord + noSample)
 }
 
-func (h *History) failed(err error) {
-	if h.hand.tries++; h.hand.tries == 1 {
-		h.Log.Error("writing dispatch records and load samples failed; it is tried again every second", "records", len(h.hand.records),
-			"samples", len(h.hand.samples), "error", err)
-	}
-	if h.hand.tries >= historyTries {
-		h.giveUp(0, "it could not be written for long")
-	}
-}
-
-// giveUp lets go of the batch in hand and counts it, and more, as lost.
-func (h *History) giveUp(more int, why string) {
-	if lost := h.hand.size() + more; lost > 0 {
-		h.lost.Add(int64(lost))
-		h.Log.Error("dispatch records and load samples are lost", "number", lost, "reason", why)
-	}
-	h.hand = batch{}
-}
-
-func drain[T any](queue chan T) []T {
-	var batch []T
-	for len(batch) < historyBatch {
+// drained adds what stands in a queue to a list, as long as there is room; each counts. lost is how many found none.
+func drained[T any](list []T, queue chan T, count func(T)) (longer []T, lost int64) {
+	for {
 		select {
 		case v := <-queue:
-			batch = append(batch, v)
+			if count(v); len(list) < historyQueue {
+				list = append(list, v)
+			} else {
+				lost++
+			}
 		default:
-			return batch
+			return list, lost
 		}
 	}
-	return batch
+}
+
+func (h *History) failed(first *batch, err error) {
+	now := h.Now()
+	if h.failing.IsZero() {
+		h.failing = now
+		h.Log.Error("writing dispatch records and load samples failed; it is tried again every second", "records", len(first.records),
+			"samples", len(first.samples), "error", err)
+	}
+	if now.Sub(h.failing) > historyPatience {
+		h.giveUp(first, "it could not be written for long")
+	}
+}
+
+// giveUp counts what will not be written as lost.
+func (h *History) giveUp(b *batch, why string) {
+	if b.size() > 0 {
+		h.lost.Add(int64(b.size()))
+		h.Log.Error("dispatch records and load samples are lost", "number", b.size(), "reason", why)
+	}
+	h.failing, h.unwritten = time.Time{}, h.unwritten.without(b)
 }
 
 func (h *History) trim(ctx context.Context) {

@@ -84,7 +84,7 @@ func TestRecordsOutliveADatabaseThatIsAway(t *testing.T) {
 func TestRecordsThatAreLostAreCounted(t *testing.T) {
 	store := &awayStore{}
 	store.away.Store(true)
-	h := newHistory(&core{Config: Config{Store: store, Log: slog.New(slog.DiscardHandler)}})
+	h := newHistory(&core{Config: Config{Store: store, Log: slog.New(slog.DiscardHandler), Now: time.Now}})
 	for range 2500 {
 		h.Record(gateway.DispatchRecord{})
 	}
@@ -94,12 +94,34 @@ func TestRecordsThatAreLostAreCounted(t *testing.T) {
 	if h.Lost() != 2500 {
 		t.Errorf("%d lost", h.Lost())
 	}
-	h = newHistory(h.core)
-	h.Record(gateway.DispatchRecord{})
-	for range historyTries {
+	var ahead time.Duration
+	h = newHistory(&core{Config: Config{Store: store, Log: h.Log, Now: func() time.Time { return time.Unix(0, 0).Add(ahead) }}})
+	for range historyBatch + 1 {
+		h.Record(gateway.DispatchRecord{})
+	}
+	h.flush(context.Background())
+	ahead = historyPatience
+	if h.flush(context.Background()); h.Lost() != 0 {
+		t.Errorf("%d lost too early", h.Lost())
+	}
+	ahead++
+	if h.flush(context.Background()); h.Lost() != historyBatch || h.unwritten.size() != 1 {
+		t.Errorf("%d lost and %d left after it was tried for long", h.Lost(), h.unwritten.size())
+	}
+}
+
+// While the database is away every dispatch is counted, also those whose record finds no room.
+func TestEveryDispatchIsCountedWhileTheDatabaseIsAway(t *testing.T) {
+	store, counted := &awayStore{}, 0
+	store.away.Store(true)
+	h := newHistory(&core{Config: Config{Store: store, Log: slog.New(slog.DiscardHandler), Now: time.Now, OnRecord: func(gateway.DispatchRecord) { counted++ }}})
+	for range 3 {
+		for range historyQueue / 2 {
+			h.Record(gateway.DispatchRecord{})
+		}
 		h.flush(context.Background())
 	}
-	if h.Lost() != 1 {
-		t.Errorf("%d lost after it was tried for long", h.Lost())
+	if want := 3 * historyQueue / 2; counted != want || h.Lost() != historyQueue/2 {
+		t.Errorf("%d counted, %d lost; want %d and %d", counted, h.Lost(), want, historyQueue/2)
 	}
 }

@@ -226,11 +226,19 @@ func (t *Tenant) DeletePrincipal(ctx context.Context, caller *gateway.Caller, id
 	return err
 }
 
+// rereadTimeout is how long a change waits for its own reading, whoever asked for it.
+const rereadTimeout = 5 * time.Second
+
 func (t *Tenant) changedPrincipal(ctx context.Context, id gateway.ID, fn func(tx persistence.Tx) error) error {
 	if err := t.Store.InTx(ctx, fn); err != nil {
 		return err
 	}
-	_, err := t.access.readPrincipal(context.WithoutCancel(ctx), id)
+	reading, cancel := context.WithTimeout(context.WithoutCancel(ctx), rereadTimeout)
+	defer cancel()
+	_, err := t.access.readPrincipal(reading, id)
+	if err != nil {
+		t.access.forgetPrincipal(id) // the change is made: nobody may go on with what was before
+	}
 	if gateway.IsCode(err, gateway.CodeNotFound) {
 		return nil
 	}

@@ -74,14 +74,12 @@ func (h *Handlers) fill(c echo.Context, e expansion, cluster *Cluster) error {
 	if !e["datasources"] {
 		return nil
 	}
-	views, err := h.Service.DataSources.List(c.Request().Context(), rest.Caller(c), cluster.ID, service.Page{})
+	list, err := h.Service.DataSources.Plain(c.Request().Context(), rest.Caller(c), cluster.ID)
 	if err != nil && !gateway.IsCode(err, gateway.CodeNotFound) { // it may have been deleted meanwhile
 		return err
 	}
-	for i := range views {
-		d := dataSource(&views[i])
-		d.Users = []DataSourceUser{} // they have a list of their own
-		cluster.Datasources = append(cluster.Datasources, d)
+	for _, d := range list {
+		cluster.Datasources = append(cluster.Datasources, dataSource(&service.DataSourceView{DataSource: d}))
 	}
 	return nil
 }

@@ -1,8 +1,11 @@
 package powerbi
 
 import (
+	"bytes"
+	"encoding/json"
 	"net/http"
 	"slices"
+	"strings"
 
 	"github.com/labstack/echo/v4"
 
@@ -33,7 +36,7 @@ func (r *PermissionRequest) types() ([]gateway.DataSourceType, error) {
 	}
 	for _, t := range slices.Concat(newer, older) {
 		if !slices.Contains(newer, t) || !slices.Contains(older, t) {
-			return nil, gateway.Errorf(gateway.CodeInvalid, "allowedDataSourceTypes and allowedDataSources, its older name, contradict each other; send one of them.")
+			return nil, errContradiction()
 		}
 	}
 	return newer, nil
@@ -79,6 +82,38 @@ func (h *Handlers) ListPermissions(c echo.Context) error {
 	return list(c, h, "gatewayClusters/permissions", cut(h.cluster(&view).Permissions, page))
 }
 
+// permissionRequest reads the body. A list beside a null under the newer name is refused: the sender may have lifted a limit under the one name, or
+// set it under the other.
+func permissionRequest(c echo.Context) (r PermissionRequest, err error) {
+	text, err := rest.ReadBody(c, rest.MaxBody)
+	if err != nil {
+		return r, err
+	}
+	if err := rest.Unmarshal(text, &r, "principalType", "principalDisplayName", "principalEmail", "clusterId"); err != nil {
+		return r, err
+	}
+	if r.AllowedDataSources != nil && isNull(text, "allowedDataSourceTypes") {
+		return r, errContradiction()
+	}
+	return r, nil
+}
+
+// isNull says whether an object has a property that is null; what is decoded does not tell that from one left out.
+func isNull(object []byte, property string) bool {
+	var properties map[string]json.RawMessage
+	_ = json.Unmarshal(bytes.TrimPrefix(object, []byte("\xef\xbb\xbf")), &properties) // it was decoded already
+	for name, value := range properties {
+		if strings.EqualFold(name, property) {
+			return string(value) == "null"
+		}
+	}
+	return false
+}
+
+func errContradiction() *gateway.Error {
+	return gateway.Errorf(gateway.CodeInvalid, "allowedDataSourceTypes and allowedDataSources, its older name, contradict each other; send one of them.")
+}
+
 // PutPermission gives a role.
 //
 //	@Summary	Give a principal a role on a cluster
@@ -92,8 +127,8 @@ func (h *Handlers) ListPermissions(c echo.Context) error {
 //	@Failure	400,401,403,404,408,413	{object}	ErrorResponse
 //	@Router		/v2.0/myorg/gatewayClusters/{cluster}/permissions [post]
 func (h *Handlers) PutPermission(c echo.Context) error {
-	var r PermissionRequest
-	if err := rest.Decode(c, &r, "principalType", "principalDisplayName", "principalEmail", "clusterId"); err != nil {
+	r, err := permissionRequest(c)
+	if err != nil {
 		return err
 	}
 	id, err := rest.ID(c, rest.ParamCluster)

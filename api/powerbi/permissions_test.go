@@ -18,7 +18,6 @@ func TestTheOlderNameOfAllowedTypesLimitsARole(t *testing.T) {
 		`,"allowedDataSources":["Sql"]`:                                                       `["Sql"]`,
 		`,"allowedDataSources":[0,"web"],"allowedDataSourceTypes":["Web","Sql"]`:              `["Web","Sql"]`,
 		`,"allowedDataSources":null,"allowedDataSourceTypes":["Web"]`:                         `["Web"]`,
-		`,"allowedDataSources":["Web"],"allowedDataSourceTypes":null`:                         `["Web"]`,
 		`,"allowedDataSources":[]`:                                                            `[]`,
 		`,"allowedDataSources":null,"allowedDataSourceTypes":null,"principalType":"App"`:      `null`,
 		`,"ALLOWEDDATASOURCES":["Sql","Sql"],"allowedDataSourceTypes":["Sql"],"tenantId":"x"`: `["Sql"]`,
@@ -36,4 +35,5 @@ func TestTheOlderNameOfAllowedTypesLimitsARole(t *testing.T) {
 	put(`,"allowedDataSources":["Sql"],"allowedDataSourceTypes":["Sql","Web"]`, 400)
 	put(`,"allowedDataSources":[],"allowedDataSourceTypes":["Sql"]`, 400)
 	put(`,"allowedDataSources":["Nothing"]`, 400)
+	put(`,"allowedDataSources":["Web"],"AllowedDataSourceTypes":null`, 400) // lifted under one name, or limited under the other?
 }

@@ -54,7 +54,7 @@ func (c *client) login(ctx context.Context, id, secret string) error {
 // invite creates the cluster, or adds a member to one, and returns the enrolment token.
 func (c *client) invite(ctx context.Context, r JoinRequest) (string, error) {
 	path := "/v2.0/myorg/gatewayClusters"
-	body := map[string]any{"name": r.NewCluster, "memberName": r.Name, "recoveryKey": r.RecoveryKey, "overwriteExistingGateway": r.Overwrite, "mustExist": r.MustExist}
+	body := map[string]any{"name": r.NewCluster, "memberName": r.Name, "recoveryKey": r.RecoveryKey, "overwriteExistingGateway": r.Overwrite}
 	if r.Description != "" {
 		body["description"] = r.Description
 	}
@@ -63,7 +63,10 @@ func (c *client) invite(ctx context.Context, r JoinRequest) (string, error) {
 	}
 	if r.ClusterID != "" {
 		path += "/" + r.ClusterID.String() + "/memberGateways"
-		body = map[string]any{"name": r.Name, "recoveryKey": r.RecoveryKey, "overwriteExistingGateway": r.Overwrite, "mustExist": r.MustExist}
+		body = map[string]any{"name": r.Name, "recoveryKey": r.RecoveryKey, "overwriteExistingGateway": r.Overwrite}
+	}
+	if r.MustExist { // a service of before does not know it
+		body["mustExist"] = true
 	}
 	var answer struct {
 		EnrolmentToken string `json:"enrolmentToken"`
