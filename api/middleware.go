@@ -21,6 +21,10 @@ const styleKey = "comporta.style"
 // answerTimeout bounds an answer to a caller over HTTP/2 who leaves its window shut: his connection is well, so nothing else would notice.
 const answerTimeout = 5 * time.Minute
 
+// streamTimeout is longer than any dispatch may take. It is a time, not none: one that is set when there was none may come after the end of its
+// stream, and would hold it.
+const streamTimeout = 24 * time.Hour
+
 // requestID gives the request an id of ours, which the answer, the log and the audit log carry.
 func (s *Server) requestID(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
@@ -105,7 +109,7 @@ func (s *Server) guarded(r rest.Route) echo.HandlerFunc {
 			return err
 		}
 		if r.Streams {
-			rest.BoundAnswer(c, time.Time{}) // it has a limit of its own
+			rest.BoundAnswer(c, s.cfg.Now().Add(streamTimeout)) // it has a limit of its own
 		}
 		return r.Handler(c)
 	}

@@ -129,8 +129,14 @@ func stream(c echo.Context, r *service.Response, now func() time.Time) error {
 		w.Header().Set("Trailer", trailerRows+", "+trailerTruncated+", "+trailerError)
 	}
 	w.WriteHeader(status)
-	err := copyInTime(w, r, c.Request().ProtoMajor == 2)
-	rest.BoundAnswer(c, now().Add(lastBytes))
+	var err error
+	if isShort(r) {
+		boundEnd(c, r, now)
+		err = copyBody(w, r)
+	} else {
+		err = copyInTime(w, r)
+		boundEnd(c, r, now)
+	}
 	if err == nil {
 		if r.Length < 0 {
 			s := r.Summary()
@@ -163,10 +169,26 @@ func header(h http.Header, r *service.Response) {
 // longAgo is a deadline that is over.
 var longAgo = time.Unix(1, 0)
 
-// copyInTime is copyBody for a caller that may stand still: when the request's time is up, a write that waits for him fails. A short answer
-// over HTTP/1.1 goes without: it does not wait, and whoever leaves it unread for long is noticed by the kernel.
-func copyInTime(w *echo.Response, r *service.Response, http2 bool) (err error) {
-	if r.Context == nil || r.Length >= 0 && r.Length <= passesThrough && !http2 {
+// isShort holds for an answer that waits for its caller in buffers only.
+func isShort(r *service.Response) bool { return r.Length >= 0 && r.Length <= passesThrough }
+
+// boundEnd bounds what of an answer over HTTP/2 goes out when its handler has returned; of a short one that is all.
+func boundEnd(c echo.Context, r *service.Response, now func() time.Time) {
+	if c.Request().ProtoMajor != 2 {
+		return
+	}
+	until := now().Add(lastBytes)
+	if r.Context != nil && isShort(r) {
+		if end, ok := r.Context.Deadline(); ok && end.Before(until) {
+			until = end
+		}
+	}
+	rest.BoundAnswer(c, until)
+}
+
+// copyInTime is copyBody for a caller that may stand still: when the request's time is up, a write that waits for him fails.
+func copyInTime(w *echo.Response, r *service.Response) (err error) {
+	if r.Context == nil {
 		return copyBody(w, r)
 	}
 	over := make(chan struct{})

@@ -57,7 +57,7 @@ func tooLarge(most int64) error {
 	return gateway.Errorf(gateway.CodeTooLarge, "The request body is larger than %d bytes.", most)
 }
 
-// BoundAnswer sets until when an answer over HTTP/2 may take to be read; the zero time takes the bound away. A caller who leaves its window shut
+// BoundAnswer sets until when an answer over HTTP/2 may take to be read. A caller who leaves its window shut
 // would hold it for ever: his connection is well. Over HTTP/1.1 the kernel notices who does not read.
 func BoundAnswer(c echo.Context, until time.Time) {
 	if c.Request().ProtoMajor == 2 {

@@ -205,6 +205,9 @@ func (a *attempt) admit() bool {
 
 // withdraw takes the attempt back, if the member was not let at the task yet and has had its time.
 func (a *attempt) withdraw() {
+	if a.ctx.Err() != nil {
+		return // it has ended, and nobody was waited for in vain
+	}
 	if more := a.admission.more(); more > 0 {
 		a.timers[0].Reset(more)
 		return

@@ -29,7 +29,8 @@ const (
 // uploads is a connection, as the HTTP/2 client sees it, that counts what went out in bodies and what of it the member has taken.
 type uploads struct {
 	*conn
-	in, out frames // in belongs to the goroutine that reads, out to those that write, one at a time
+	in, out frames // in belongs to the goroutine that reads, out and ahead to those that write, one at a time
+	ahead   int    // how much was counted and has not left
 
 	sent, taken atomic.Int64
 	// takenAt is the clock's reading when the member last said that it took something.
@@ -40,14 +41,17 @@ func newUploads(c *conn) *uploads {
 	return &uploads{conn: c, out: frames{skip: prefaceLength}}
 }
 
-// Write counts the bodies.
+// Write counts the bodies. They are counted before they leave, so that the member's word that it took them never comes first; what did not leave
+// comes once more and is not counted again.
 func (u *uploads) Write(p []byte) (int, error) {
-	u.out.scan(p, func(f *frames) {
+	u.out.scan(p[min(u.ahead, len(p)):], func(f *frames) {
 		if f.kind() == frameData {
 			u.sent.Add(int64(f.length()))
 		}
 	})
-	return u.conn.Write(p)
+	n, err := u.conn.Write(p)
+	u.ahead = max(u.ahead, len(p)) - n
+	return n, err
 }
 
 // Read counts what the member has taken of them.
@@ -145,6 +149,9 @@ func (a *admission) more() time.Duration {
 	}
 	if a.end == 0 && (a.body == nil || a.body.out.Load()) {
 		a.end = u.sent.Load() // rather more than less: what was sent after it counts too
+		if a.body != nil {
+			a.end += uploadPiece // its last piece may still wait for the window
+		}
 	}
 	a.arrived = a.end != 0 && u.taken.Load()+takenLate >= a.end
 	return left

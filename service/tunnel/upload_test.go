@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"net/url"
+	"os"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -171,6 +172,37 @@ func TestFramesAreFoundHoweverTheyAreCut(t *testing.T) {
 		}
 		if got != want {
 			t.Fatalf("in pieces of %d: %q", size, got)
+		}
+	}
+}
+
+// shortConn takes at most so much of a write, as a line that stalls does.
+type shortConn struct {
+	net.Conn
+	most int
+}
+
+func (c shortConn) Write(p []byte) (int, error) {
+	if len(p) > c.most {
+		return c.most, os.ErrDeadlineExceeded
+	}
+	return len(p), nil
+}
+
+// What is written again after a write that stalled is counted once.
+func TestAStalledWriteIsCountedOnce(t *testing.T) {
+	stream := strings.Repeat("P", prefaceLength)
+	for range 3 {
+		stream += "\x00\x00\x05\x00\x01\x00\x00\x00\x01hello"
+	}
+	for most := 1; most <= len(stream); most++ {
+		u := newUploads(&conn{Conn: shortConn{most: most}})
+		for rest := []byte(stream); len(rest) > 0; {
+			n, _ := u.Write(rest)
+			rest = rest[n:]
+		}
+		if got := u.sent.Load(); got != 15 || u.ahead != 0 {
+			t.Fatalf("pieces of %d: %d bytes counted, %d ahead", most, got, u.ahead)
 		}
 	}
 }
