@@ -1,6 +1,8 @@
 package main
 
 import (
+	"context"
+	"log/slog"
 	"net"
 	"net/http"
 	"os"
@@ -191,5 +193,28 @@ func TestServerShutdownIsIdempotent(t *testing.T) {
 	}
 	if _, err := http.Get(s.address + "/healthz"); err == nil {
 		t.Error("it still answers")
+	}
+}
+
+// A first start that fails for its metrics' address makes no administrator whose secret nobody was shown.
+func TestAFailedFirstStartMakesNoAdministrator(t *testing.T) {
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	cfg := serverConfig{serveCmd: serveCmd{Data: t.TempDir(), Listen: "127.0.0.1:0", TokenLifetime: time.Hour, MetricsListen: taken.Addr().String()},
+		log: slog.New(slog.DiscardHandler)}
+	if _, err := startServer(t.Context(), cfg); err == nil || !strings.Contains(err.Error(), "--metrics-listen") {
+		t.Fatalf("with a taken address: %v", err)
+	}
+	cfg.MetricsListen = ""
+	s, err := startServer(t.Context(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = s.shutdown(context.WithoutCancel(t.Context())) }()
+	if s.first.Secret == "" {
+		t.Error("the start before this one made the administrator")
 	}
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"net"
 	"net/http"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -66,18 +67,25 @@ func (m *metrics) measured(next http.Handler) http.Handler {
 	return promhttp.InstrumentHandlerInFlight(m.inFlight, promhttp.InstrumentHandlerCounter(m.requests, promhttp.InstrumentHandlerDuration(m.seconds, next)))
 }
 
-// startMetrics serves /metrics on its own address, if one was given.
-func (s *server) startMetrics(ctx context.Context) error {
-	if s.metrics == nil {
-		return nil
+// listenMetrics takes the address of /metrics; nil when none was given.
+func (s *server) listenMetrics(ctx context.Context) (net.Listener, error) {
+	if s.cfg.MetricsListen == "" {
+		return nil, nil
 	}
 	listener, err := listenTCP(ctx, s.cfg.MetricsListen, unreadTimeout)
 	if err != nil {
-		return fmt.Errorf("cannot listen on %s: %w; choose another --metrics-listen", s.cfg.MetricsListen, err)
+		return nil, fmt.Errorf("cannot listen on %s: %w; choose another --metrics-listen", s.cfg.MetricsListen, err)
+	}
+	return listener, nil
+}
+
+// startMetrics serves /metrics on its own address, if one was given.
+func (s *server) startMetrics(listener net.Listener) {
+	if listener == nil {
+		return
 	}
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(s.metrics.registry, promhttp.HandlerOpts{}))
 	s.serve(listener, mux, nil)
 	s.cfg.log.Info("serving metrics", "address", listener.Addr().String())
-	return nil
 }

@@ -91,10 +91,17 @@ func (s *server) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	metrics, err := s.listenMetrics(ctx) // before open: the secret of a first administrator is shown only when the start succeeds
+	if err != nil {
+		return errors.Join(err, listener.Close())
+	}
 	front := &front{}
 	s.serve(listener, front, s.certificate)
 	s.cfg.log.Info("the service starts", "address", s.address)
 	if err := s.open(ctx); err != nil {
+		if metrics != nil {
+			err = errors.Join(err, metrics.Close())
+		}
 		return err
 	}
 	running, stop := context.WithCancel(context.WithoutCancel(ctx))
@@ -105,7 +112,8 @@ func (s *server) start(ctx context.Context) error {
 	s.upkept.Go(func() { s.service.Run(running) })
 	s.upkept.Go(func() { s.presences.run(running) })
 	front.open(s.handler())
-	return s.startMetrics(ctx)
+	s.startMetrics(metrics)
+	return nil
 }
 
 // listen takes the address first, so that the port is known before anything needs it.
