@@ -17,13 +17,13 @@ type verdict struct {
 
 // The dialects, as their strings and comments are written.
 var (
-	postgresLexis  = lexis{nested: true, returns: true, escapeStrings: true, dollars: true, coded: true}
-	postgresOld    = lexis{nested: true, returns: true, escapeStrings: true, dollars: true, coded: true, backslashSingle: true} // with standard_conforming_strings off
-	mysqlLexis     = lexis{backslash: true, code: true, hash: true, dashSpace: true, backticks: true}
-	mysqlPlain     = lexis{code: true, hash: true, dashSpace: true, backticks: true}                        // with sql_mode NO_BACKSLASH_ESCAPES
-	mysqlANSI      = lexis{backslashSingle: true, code: true, hash: true, dashSpace: true, backticks: true} // with sql_mode ANSI_QUOTES
-	sqliteLexis    = lexis{backticks: true, brackets: true, marks: true, openComments: true}
-	sqlServerLexis = lexis{brackets: true, nested: true, newlines: true}
+	postgresLexis  = lexis{nested: true, returns: true, escapeStrings: true, dollars: true, coded: true, high: true}
+	postgresOld    = lexis{nested: true, returns: true, escapeStrings: true, dollars: true, coded: true, high: true, backslashSingle: true} // with standard_conforming_strings off
+	mysqlLexis     = lexis{backslash: true, code: true, hash: true, dashSpace: true, backticks: true, high: true}
+	mysqlPlain     = lexis{code: true, hash: true, dashSpace: true, backticks: true, high: true}                        // with sql_mode NO_BACKSLASH_ESCAPES
+	mysqlANSI      = lexis{backslashSingle: true, code: true, hash: true, dashSpace: true, backticks: true, high: true} // with sql_mode ANSI_QUOTES
+	sqliteLexis    = lexis{backticks: true, brackets: true, marks: true, openComments: true, high: true}
+	sqlServerLexis = lexis{brackets: true, nested: true, newlines: true, signs: true}
 )
 
 func writes(what string) *gateway.Error {

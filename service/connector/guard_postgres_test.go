@@ -20,6 +20,10 @@ func TestPostgresGuardSeesWhatActsAtOnce(t *testing.T) {
 		"select pg_logical_emit_message(false, 'a', 'b')", "explain analyze select pg_switch_wal()", "with x as (select pg_create_restore_point('a')) select * from x",
 		"select pg_advisory_lock(1)", "select pg_try_advisory_xact_lock_shared(1, 2)", "table t union select lo_export(1, '/tmp/x')", "values (dblink_exec('a', 'b'))",
 		"select * from query_to_xml('select pg_notify(1)', true, true, '')", "select 1pg_notify('a', 'b')", "select 1.e1pg_notify('a', 'b')", "select $1pg_stat_reset()",
+		// Names that only seem to end before a dollar.
+		"select 1 as x€$a$, pg_terminate_backend(4711) as y€$a$", "select 1 as ½$a$, pg_notify('a', 'b') as ½$a$", "select 1 as x😀$$, pg_notify('a', 'b') as y😀$$",
+		"select 1 as \u00a0$a$, pg_notify('a', 'b') as x\u00a0$a$", "select 1 as e\u0301$a$, pg_notify('a', 'b') as e\u0301$a$", "select 1 as x\xff$a$, pg_notify('a', 'b') as y\xff$a$",
+		"select 1 as \ufeff$a$, pg_notify('a', 'b') as \ufeff$a$", `select €E'\', pg_notify('a', 'b') --'`,
 		// Strings that only seem to go on.
 		`select E'\'', pg_notify('a', 'b') --'`, `select e'a''\'', pg_notify('a', 'b') --'`, "select E'a' -- x\n '\\'', pg_notify('a', 'b') --'",
 		"select $$'$$, pg_notify('a', 'b') --'", "select $a$ $$ ' $a$, pg_notify('a', 'b') --'", `select '\', pg_notify('a', 'b') --'`, `select '\'', pg_notify('a', 'b') --'`,
@@ -34,7 +38,8 @@ func TestPostgresGuardSeesWhatActsAtOnce(t *testing.T) {
 	}
 	for _, text := range []string{
 		"select 'pg_notify(1)', $$ pg_notify(1) $$, E'\\' pg_notify(1)' -- pg_notify(1)", "select U & \"x\" from t", "select * from pg_replication_origin_status, pg_stat_activity, pg_locks",
-		"select lo_get(1), $1::text, a$1 from t", "select set_config('timezone', 'UTC', true), pg_sleep(0)", "/* pg_notify() */ table pg_notifying",
+		"select lo_get(1), $1::text, a$1 from t", "select set_config('timezone', 'UTC', true), pg_sleep(0)", "/* pg_notify() */ table pg_notifying", "select €pg_notify, pg_notify€ from t",
+		"select $€$ pg_notify('a', 'b') $€$, +$a$ pg_notify('a', 'b') $a$ as x€",
 	} {
 		if v, err := guardPostgres(text, true); err != nil || v.prepareOnly {
 			t.Errorf("%q: %+v %v", text, v, err)

@@ -73,6 +73,16 @@ func TestSQLServerGuard(t *testing.T) {
 		`select a from send join receive on send.i = receive.i`:                                                                              true,
 		`select 1 as conversation, t.send from t`:                                                                                            true,
 		`select 1 merge t using u on 1 = 1 when matched then throw 1`:                                                                        false,
+		`select 1 merge join# using u on 1 = 1`:                                                                                              false,
+		`select 1 merge join@ using u on 1 = 1`:                                                                                              false,
+		`select 1 merge joın using u on 1 = 1`:                                                                                               false,
+		`ſelect 1`:                                                                                                                           false,
+		`select 1 a#as receive * from q`:                                                                                                     false,
+		`select 1 a@on receive * from q`:                                                                                                     false,
+		`select 1 aſ receive * from q`:                                                                                                       false,
+		`select 1 #as receive * from q`:                                                                                                      false,
+		`select 1#delete from t`:                                                                                                             false,
+		`select a#delete, @into, #update.x from #update`:                                                                                     true,
 		`select 1 merge [join] using u on 1 = 1`:                                                                                             false,
 		`select 1 merge #join using u on 1 = 1`:                                                                                              false,
 		`select 1merge join using u on 1 = 1`:                                                                                                false,
@@ -102,19 +112,19 @@ func TestSQLServerGuard(t *testing.T) {
 		"\"dbo\".\"p\" select 1":                                                                                                             false,
 		"[master]..[xp_cmdshell] 'whoami' select 1":                                                                                          false,
 		"[p] with x as (select 1 a) select * from x":                                                                                         false,
-		";[p] select 1":                                            false,
-		"; ([p]) select 1":                                         false,
-		"'p' select 1":                                             false,
-		"@p select 1":                                              false,
-		"\ufeff[p] select 1":                                       false,
-		"((select 1) union select 2)":                              true,
-		";with x as (select 1 a) select * from x":                  true,
-		"select 1 -- \r delete from t":                             false,
-		"select 1 -- '\r ' delete from t -- '":                     false,
-		"select 1 -- \u2028 delete from t":                         false,
-		"select 1 -- a\r\n, 2 -- b\r\n":                            true,
-		"select t1.last_update, 1e5, $1, 0xadd, 0x1, 1.e1 from t1": true,
-		"select case when a = 1 then 2 end as conversation, signature from t": true,
+		";[p] select 1":                                                                                                                      false,
+		"; ([p]) select 1":                                                                                                                   false,
+		"'p' select 1":                                                                                                                       false,
+		"@p select 1":                                                                                                                        false,
+		"\ufeff[p] select 1":                                                                                                                 false,
+		"((select 1) union select 2)":                                                                                                        true,
+		";with x as (select 1 a) select * from x":                                                                                            true,
+		"select 1 -- \r delete from t":                                                                                                       false,
+		"select 1 -- '\r ' delete from t -- '":                                                                                               false,
+		"select 1 -- \u2028 delete from t":                                                                                                   false,
+		"select 1 -- a\r\n, 2 -- b\r\n":                                                                                                      true,
+		"select t1.last_update, 1e5, $1, 0xadd, 0x1, 1.e1 from t1":                                                                           true,
+		"select case when a = 1 then 2 end as conversation, signature from t":                                                                true,
 	} {
 		_, err := guardSQLServer(text, true)
 		if (err == nil) != allowed {
@@ -189,7 +199,7 @@ func TestMySQLGuardKeepsConnections(t *testing.T) {
 		"update t set a = (select 1) where b = if(1, 2, 3)": true, "select 'leaks()'": true, "select 1 -- leaks()": true, "select a.b, (1), -(2) from a": true,
 		"select leaks()": false, "select db.lower('x')": false, "select db . leaks ()": false, "select `leaks`()": false, "select \"leaks\"()": false,
 		"select `GET_LOCK`('a', 0)": false, "select last_insert_id(1)": false, "insert into t (a) values (leaks())": false, "insert into t values (leaks())": false,
-		"select leaks\n-- x\n(1)": false, "select @a": false, "delete from t where leaks()": false, "select lower(leaks())": false,
+		"select leaks\n-- x\n(1)": false, "select @a": false, "delete from t where leaks()": false, "select lower(leaks())": false, "select x€now()": false, "select \u00a0lower('x')": false, "select ½, now()": true,
 	} {
 		v, err := guardMySQL(text, strings.HasPrefix(text, "select") || strings.HasPrefix(text, "with"))
 		if err != nil || v.discard == kept {
@@ -264,19 +274,46 @@ func postgresSees(t *testing.T, text string) {
 	if _, err := guardPostgres("select pg_notify('a', 'b'), "+text, true); err == nil {
 		t.Errorf("%q hides what is before it from PostgreSQL's guard", text)
 	}
-	both := text + "\n, pg_notify('a', 'b')"
-	if v, err := guardPostgres(both, true); err == nil && !v.prepareOnly {
-		if s := scan(text, postgresLexis); !s.open {
-			t.Errorf("%q hides what follows it from PostgreSQL's guard", text)
+	for _, both := range []string{text + "\n, pg_notify('a', 'b')", text + "\n, pg_notify('a', 'b'), " + text} {
+		if v, err := guardPostgres(both, true); err == nil && !v.prepareOnly {
+			if s := scan(text, postgresLexis); !s.open {
+				t.Errorf("%q hides what follows it from PostgreSQL's guard", text)
+			}
 		}
 	}
+	if postgresName(text) {
+		postgresSeesBetween(t, text)
+	}
+}
+
+// postgresSeesBetween: a call between names is seen, whatever they end with.
+func postgresSeesBetween(t *testing.T, name string) {
+	for _, frame := range []string{"select 1 as N$a$, pg_notify('a', 'b') as N$a$", "select 1 as N$$, pg_notify('a', 'b') as N$$", "select 1 as N, pg_notify('a', 'b') as N",
+		`select NE'\', pg_notify('a', 'b') as N --'`, "select $N$ ' $N$, pg_notify('a', 'b'), $N$ ' $N$"} {
+		between := strings.ReplaceAll(frame, "N", name)
+		if _, err := guardPostgres(between, true); err == nil && !(strings.Contains(frame, "$N$") && strings.Contains(name, "$")) {
+			t.Errorf("%q hides what is between from PostgreSQL's guard", between)
+		}
+	}
+}
+
+// postgresName reports whether a text is a name by PostgreSQL's own rule, byte by byte: [A-Za-z\200-\377_][A-Za-z\200-\377_0-9\$]* (scan.l).
+func postgresName(text string) bool {
+	for i, b := range []byte(text) {
+		letter := 'a' <= b|0x20 && b|0x20 <= 'z' || b >= 0x80 || b == '_'
+		if !letter && (i == 0 || b != '$' && (b < '0' || b > '9')) {
+			return false
+		}
+	}
+	return text != ""
 }
 
 // Whatever a guard lets through as one reading statement must still be seen to write when a writing one stands before or behind it.
 func FuzzGuard(f *testing.F) {
 	for _, seed := range []string{"select 1", "select 'a' -- b", "with x as (select [a]) select 1 /* x */", "select \"", "select `a\\`", "é", "/*!", ";;", "-- \r copy t to program 'x' /* \n select 1 */", "select 1 -- \r", "select 1delete from t",
 		"select 1e1into @a", "select 1.e1into @a", "select .5into @a", `select \Ninto @a`, "select $1exec p", "select 1 --\x7f into @a", "select 0x",
-		"select E'\\'' --", "select $a$ ' $a$ --", "select E'a' -- x\n '\\' --", "select U&\"\\0061\"", "-- x", "/* */;", "\ufeff", "/* open", "/*/"} {
+		"select E'\\'' --", "select $a$ ' $a$ --", "select E'a' -- x\n '\\' --", "select U&\"\\0061\"", "-- x", "/* */;", "\ufeff", "/* open", "/*/",
+		"x€", "½", "x😀", "\u00a0", "e\u0301", "x\xff", "a$b", "\ufeff", "€$a$"} {
 		f.Add(seed)
 	}
 	memory, err := (&sqlite3.SQLiteDriver{}).Open(":memory:")

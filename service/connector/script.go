@@ -25,6 +25,10 @@ type lexis struct {
 	// escapeStrings: backslashes escape in E'…' and in what continues it on another line. dollars quote strings ($a$…$a$). U&"…" is a name
 	// whose letters may be written as numbers: PostgreSQL.
 	escapeStrings, dollars, coded bool
+	// high: whatever is beyond ASCII belongs to a name, spaces and signs too, and bytes that are no text: all but SQL Server.
+	high bool
+	// signs: @ and # belong to a name: SQL Server.
+	signs bool
 }
 
 // script is what the guard needs of a statement's text: what stands outside of strings, quoted names and comments.
@@ -210,10 +214,20 @@ func (c *call) pass(piece string, what part) {
 // add takes in the word at i. It reports whether that one hangs on a number: what begins with one, the exponent behind a number's point
 // (1.e1, so the last word counts), and MySQL's \N.
 func (s *script) add(text string, i, end int, number bool, before string) bool {
-	w := word{text: strings.ToUpper(text[i:end]), before: before}
+	w := word{text: capitals(text[i:end]), before: before}
 	w.glued = hangs(w.text) || i > 0 && (text[i-1] == '\\' || text[i-1] == '.' && number)
 	s.words = append(s.words, w)
 	return w.glued
+}
+
+// capitals leaves all beyond ASCII as it is: to the databases ſelect is a name, and no SELECT.
+func capitals(word string) string {
+	return strings.Map(func(r rune) rune {
+		if 'a' <= r && r <= 'z' {
+			return r - 'a' + 'A'
+		}
+		return r
+	}, word)
 }
 
 // addQuoted takes in the piece at i when it is a name in double quotes.
@@ -222,7 +236,7 @@ func (s *script) addQuoted(text string, i, end int, l lexis) {
 		return
 	}
 	s.quoted = append(s.quoted, strings.ToUpper(strings.Trim(text[i:end], `"`)))
-	s.coded = s.coded || l.coded && strings.HasSuffix(text[:i], "&") && prefixed(text, i-1, 'U')
+	s.coded = s.coded || l.coded && strings.HasSuffix(text[:i], "&") && l.prefixed(text, i-1, 'U')
 }
 
 // part is a piece of a statement.
@@ -266,22 +280,33 @@ func (l lexis) next(text string, i int) (end int, what part) {
 	case l.marks && strings.HasPrefix(rest, byteOrderMark):
 		return i + len(byteOrderMark), spacePart
 	}
-	if n := wordLength(rest); n > 0 {
+	if n := l.wordLength(rest); n > 0 {
 		return i + n, wordPart
 	}
 	_, size := utf8.DecodeRuneInString(rest)
 	return i + size, otherPart
 }
 
-// wordLength returns how many bytes of a word text begins with. A digit begins none, but ends none either: 1e5 has no word in it.
-func wordLength(text string) int {
+// wordLength returns how many bytes of a word text begins with. A digit begins none, but ends none either: 1e5 has no word in it. A word that
+// ended here before it does for the database would let its rest begin something else, as $a$ begins a string.
+func (l lexis) wordLength(text string) int {
 	for n, r := range text {
-		if r == '_' || r == '$' || unicode.IsLetter(r) || unicode.IsDigit(r) {
-			continue
+		if !l.inWord(r) {
+			return n
 		}
-		return n
 	}
 	return len(text)
+}
+
+// inWord reports whether a word may hold r, which is utf8.RuneError for what is no text.
+func (l lexis) inWord(r rune) bool {
+	switch {
+	case r == '_', r == '$', unicode.IsLetter(r), unicode.IsDigit(r):
+		return true
+	case r == '@', r == '#':
+		return l.signs
+	}
+	return l.high && r >= utf8.RuneSelf
 }
 
 // hangs reports whether a word begins with a number (1e1, 0x1, and money: $1), so that another may begin inside of it.
@@ -332,7 +357,7 @@ func (l lexis) quoted(text string, i int) (int, part) {
 	if quote == '[' {
 		quote = ']'
 	}
-	coded := l.escapeStrings && quote == '\'' && prefixed(text, i, 'E')
+	coded := l.escapeStrings && quote == '\'' && l.prefixed(text, i, 'E')
 	escapes := coded || l.backslash && (quote == '\'' || quote == '"') || l.backslashSingle && quote == '\''
 	for j := i + 1; j < len(text); j++ {
 		switch {
@@ -352,12 +377,12 @@ func (l lexis) quoted(text string, i int) (int, part) {
 }
 
 // prefixed reports whether nothing but this letter, small or large, is the word right before i.
-func prefixed(text string, i int, letter byte) bool {
+func (l lexis) prefixed(text string, i int, letter byte) bool {
 	if i == 0 || text[i-1]&^0x20 != letter {
 		return false
 	}
 	last, _ := utf8.DecodeLastRuneInString(text[:i-1])
-	return i == 1 || last < utf8.RuneSelf && wordLength(string(last)) == 0
+	return i == 1 || !l.inWord(last)
 }
 
 // continued returns where the quote is by which a string goes on that ended before i: one on another line, with nothing but spaces and
