@@ -66,9 +66,10 @@ func escapes(s *script) bool {
 	return n == s.braces
 }
 
-// sqlServerCommits reports whether a batch may commit by itself: by COMMIT, or in a procedure, which needs no EXECUTE where a batch begins.
+// sqlServerCommits reports whether a batch may commit by itself: by COMMIT, behind a ROLLBACK, which ends the transaction and leaves every
+// statement after it to itself, or in a procedure, which needs no EXECUTE where a batch begins.
 func sqlServerCommits(s *script) bool {
-	return s.open || s.doubtful || s.preceded || !s.starts("SELECT", "WITH", "INSERT", "UPDATE", "DELETE", "MERGE") || s.has("COMMIT", "EXEC", "EXECUTE")
+	return s.open || s.doubtful || s.preceded || !s.starts("SELECT", "WITH", "INSERT", "UPDATE", "DELETE", "MERGE") || s.has("COMMIT", "ROLLBACK", "EXEC", "EXECUTE")
 }
 
 // guardSQLServer: SQL Server has no read-only transactions and takes several statements without a semicolon between them. So a

@@ -310,6 +310,7 @@ func TestWhichStatementsMayCommitByThemselves(t *testing.T) {
 		{guardMySQL, "/*!99999 select */ create table t (n int)", true},
 		{guardSQLServer, "insert into t values (1); update t set n = 'commit'", false},
 		{guardSQLServer, "insert into t values (1); commit", true},
+		{guardSQLServer, "insert into t values (1); rollback; insert into t values (2)", true},
 		{guardSQLServer, "insert into t exec p", true},
 		{guardSQLServer, "p 1", true},
 		{guardPostgres, "create table t (n int)", false},
