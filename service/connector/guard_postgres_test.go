@@ -47,6 +47,20 @@ func TestPostgresGuardSeesWhatActsAtOnce(t *testing.T) {
 	}
 }
 
+// Of what runs a text it is said that nobody can judge it, and not that it writes.
+func TestPostgresGuardSaysWhatRunsAText(t *testing.T) {
+	for text, want := range map[string]string{
+		"select query_to_xml('select 1', true, true, '')": "query_to_xml runs a text that cannot be judged here", "select * from ts_stat('select v from t')": "ts_stat runs a text",
+		`select "ts_rewrite"('a'::tsquery, 'select a, b from t')`: "ts_rewrite runs a text", "select * from dblink('a', 'select 1') as t(n int)": "dblink runs a text",
+		"select 1dblink_exec('a', 'b')": "dblink_exec runs a text", "select pg_notify('a', 'b')": "pg_notify reaches beyond its transaction",
+	} {
+		_, err := guardPostgres(text, true)
+		if !gateway.IsCode(err, gateway.CodeReadOnly) || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), `"readOnly": false`) {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+}
+
 // A read-only request ends no other one of the same login, writes nothing to the log, and locks nothing for others.
 func TestReadOnlyLeavesOthersAlone(t *testing.T) {
 	r, _ := postgresRig(t)
