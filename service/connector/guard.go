@@ -57,10 +57,10 @@ func guardMySQL(text string, readOnly bool) (verdict, error) {
 			continue
 		}
 		reads := s.starts("SELECT", "WITH", "SHOW", "EXPLAIN", "DESCRIBE", "DESC", "VALUES", "TABLE")
-		if reads && (s.hints || s.doubtful || s.has("INTO") && !explainsInsert(&s)) {
+		if reads && (s.hints || s.doubtful || !s.garbled && s.has("INTO") && !explainsInsert(&s)) {
 			return verdict{}, writes("INTO and executable comments are not allowed in it")
 		}
-		if reads && s.phrases(mysqlLocks) {
+		if reads && !s.garbled && locks(&s) {
 			return verdict{}, writes("FOR UPDATE, FOR SHARE and LOCK IN SHARE MODE are not allowed in it")
 		}
 		v.prepareOnly = v.prepareOnly || !reads
@@ -69,7 +69,10 @@ func guardMySQL(text string, readOnly bool) (verdict, error) {
 }
 
 // mysqlLocks keep writers out, also in a read-only transaction, for as long as the request runs; a slow reader makes that long.
-var mysqlLocks = [][]string{{"FOR", "UPDATE"}, {"FOR", "SHARE"}, {"LOCK", "IN"}}
+var mysqlLocks = [][]string{{"FOR", "UPDATE"}, {"FOR", "SHARE"}, {"LOCK", "IN", "SHARE"}}
+
+// locks reports whether one of them occurs.
+func locks(s *script) bool { return s.phrases(mysqlLocks) }
 
 // explainsInsert recognises EXPLAIN INSERT INTO t …, which only plans, as long as its one INTO is the insert's own.
 func explainsInsert(s *script) bool {

@@ -28,7 +28,12 @@ func tellsOfOthers(s *script) bool {
 	if s.starts("CREATE", "ALTER") {
 		return false
 	}
-	if s.hints || s.doubtful {
+	// The database takes one statement, and none of these holds another: what looks like one is data, read in the wrong way.
+	clear := !s.hints && !s.doubtful
+	if clear && !s.preceded && s.starts("SELECT", "WITH", "INSERT", "UPDATE", "DELETE", "REPLACE", "DROP") {
+		return false
+	}
+	if !clear {
 		return s.has("SHOW") && s.has("WARNINGS", "ERRORS") || s.has("GET") && s.has("DIAGNOSTICS")
 	}
 	return slices.ContainsFunc(mysqlTelling, func(words []string) bool { return s.said(words...) })

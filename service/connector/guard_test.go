@@ -150,6 +150,9 @@ func TestMySQLGuardReadsBothWays(t *testing.T) {
 		// A number ends where a keyword begins.
 		"select 1e1into @a", "select .5into @a", "select 1.e1into @a", "select 1e+1into @a", `select \Ninto @a`, "explain insert into t select 1e1into @a",
 		"select 1 --\x7f ' \n into @a -- '", "select 1 --\x7f into @a",
+		// An executable comment may be none, and then what begins a string in it begins none.
+		"select 1 into @a /*!99999 ' */", "select 1 from t for update /*!99999 ' */", "select 1 into @a --\x7f '",
+		`select 'can\'t' into @a`, `select 'can\'t' from t for update`, `select "a" into @a from t where b = "c`, "select 1 into @a from `t",
 		"select * from t for update", "select * from t for /* x */ share of t skip locked", "(select * from t LOCK IN share mode)", "table t for update",
 		"with x as (select * from t where id = 1e0for update) select * from x", `select 'a\', id from t for update -- '`,
 	} {
@@ -158,7 +161,8 @@ func TestMySQLGuardReadsBothWays(t *testing.T) {
 		}
 	}
 	for _, text := range []string{"select '/*! x */'", "select '/*M! x */', `/*!`", "select 1 -- /*! x */", "/* /*! */ select 1", "explain insert into t values (1)", "describe replace into t select 'into'", "select 'into'", "select `into` from t # into", "select 1 -- into", "select 'it\\'s'", "select t1.e1into from t1", "select 1 --\x01 into @a", "select 1 -- \r into @a",
-		"select 'for update', `lock` in (1), substring(a from 1 for 2) from t use index for join (i) -- for update", "select share, t.lock from t"} {
+		"select 'for update', `lock` in (1), substring(a from 1 for 2) from t use index for join (i) -- for update", "select share, t.lock from t",
+		`select * from t where note like '%can\'t wait for update%'`, `select 'don\'t put it into the box, or it won\'t fit'`, `select 'it\'s a lock in share mode'`} {
 		if v, err := guardMySQL(text, true); err != nil || v.prepareOnly {
 			t.Errorf("%q: %+v %v", text, v, err)
 		}
@@ -172,6 +176,8 @@ func TestMySQLGuardKnowsWhatTellsOfOthers(t *testing.T) {
 		"begin not atomic show warnings; end", "begin not atomic select 1; show errors; end", "if 1 then show count(*) errors; end if", "`l`: begin not atomic show warnings; end",
 		"begin not atomic get stacked diagnostics @a = number; end", "for i in 1..2 do get diagnostics @a = number; end for", "show /*!50000 warnings */",
 		"/*!50000 begin not atomic show warnings; end */", "show --\x7f\nwarnings", "begin not atomic show # x\n warnings; end", "explain show warnings",
+		"x€: begin not atomic show warnings; end", "€insert: begin not atomic show warnings; end", "½ insert: begin not atomic show warnings; end", "'a' insert: begin not atomic show warnings; end",
+		"insert into t values (1) /*!99999 ; show warnings */", `begin not atomic select 'can\'t'; show errors; end`,
 	} {
 		for _, readOnly := range []bool{true, false} {
 			if _, err := guardMySQL(text, readOnly); !gateway.IsCode(err, gateway.CodeInvalid) {
@@ -183,6 +189,8 @@ func TestMySQLGuardKnowsWhatTellsOfOthers(t *testing.T) {
 		"describe diagnostics", "explain select * from diagnostics", "table diagnostics", "call diagnostics()", "show create table diagnostics", "show tables like 'warnings'",
 		"select a.get, diagnostics, warnings from t", "select t.show errors from t", "show columns from warnings", "insert into diagnostics (get) values (1)",
 		"create procedure p() begin declare exit handler for sqlexception begin get diagnostics condition 1 @a = message_text; end; end", "select 'show warnings' -- show warnings",
+		`insert into tickets (body) values ('The app doesn\'t show errors')`, `update t set a = 'don\'t show warnings, they aren\'t read'`, `replace into t values ('can\'t get diagnostics')`,
+		`delete from t where a = 'can\'t show errors, won\'t show warnings'`, `with x as (select 'don\'t show errors' a) select * from x`,
 	} {
 		if _, err := guardMySQL(text, false); err != nil {
 			t.Errorf("%q: %v", text, err)

@@ -52,6 +52,8 @@ type script struct {
 	braces int
 	// open: a string, name or comment does not end.
 	open bool
+	// garbled: a string in single quotes does not end, or one begins right behind a backslash. MySQL runs nothing of such a text.
+	garbled bool
 	// doubtful: there is a comment that servers may see in different ways.
 	doubtful bool
 }
@@ -175,6 +177,7 @@ func scan(text string, l lexis) script {
 		last.pass(text[i:end], what)
 		number = number && (what == wordPart || text[i] == '.')
 		s.open = s.open || what == openPart
+		s.garbled = s.garbled || text[i] == '\'' && (what == openPart || i > 0 && text[i-1] == '\\')
 		s.doubtful = s.doubtful || what == doubtPart
 		if inside && (what == otherPart && text[i] == ';' || end >= len(text)) {
 			s.statements++
