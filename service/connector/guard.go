@@ -1,6 +1,10 @@
 package connector
 
-import "comporta/service/gateway"
+import (
+	"slices"
+
+	"comporta/service/gateway"
+)
 
 // verdict is what the guard says of a statement that may go to the database.
 type verdict struct {
@@ -71,8 +75,12 @@ func guardMySQL(text string, readOnly bool) (verdict, error) {
 // mysqlLocks keep writers out, also in a read-only transaction, for as long as the request runs; a slow reader makes that long.
 var mysqlLocks = [][]string{{"FOR", "UPDATE"}, {"FOR", "SHARE"}, {"LOCK", "IN", "SHARE"}}
 
-// locks reports whether one of them occurs.
-func locks(s *script) bool { return s.phrases(mysqlLocks) }
+// locks reports whether one of them occurs. Behind a point, unless that belongs to a number, the first word is a column's name.
+func locks(s *script) bool {
+	return slices.ContainsFunc(mysqlLocks, func(words []string) bool {
+		return s.phraseWhere(func(found []word) bool { return found[0].before != "." || found[0].glued }, words...)
+	})
+}
 
 // explainsInsert recognises EXPLAIN INSERT INTO t …, which only plans, as long as its one INTO is the insert's own.
 func explainsInsert(s *script) bool {

@@ -153,6 +153,7 @@ func TestMySQLGuardReadsBothWays(t *testing.T) {
 		// An executable comment may be none, and then what begins a string in it begins none.
 		"select 1 into @a /*!99999 ' */", "select 1 from t for update /*!99999 ' */", "select 1 into @a --\x7f '",
 		`select 'can\'t' into @a`, `select 'can\'t' from t for update`, `select "a" into @a from t where b = "c`, "select 1 into @a from `t",
+		"select 1 from t where a = .5for update", "select 1 from t where a < 1.for update", "select 1 from t where a < 1. lock in share mode", "select t.lock from t lock in share mode",
 		"select * from t for update", "select * from t for /* x */ share of t skip locked", "(select * from t LOCK IN share mode)", "table t for update",
 		"with x as (select * from t where id = 1e0for update) select * from x", `select 'a\', id from t for update -- '`,
 	} {
@@ -161,7 +162,7 @@ func TestMySQLGuardReadsBothWays(t *testing.T) {
 		}
 	}
 	for _, text := range []string{"select '/*! x */'", "select '/*M! x */', `/*!`", "select 1 -- /*! x */", "/* /*! */ select 1", "explain insert into t values (1)", "describe replace into t select 'into'", "select 'into'", "select `into` from t # into", "select 1 -- into", "select 'it\\'s'", "select t1.e1into from t1", "select 1 --\x01 into @a", "select 1 -- \r into @a",
-		"select 'for update', `lock` in (1), substring(a from 1 for 2) from t use index for join (i) -- for update", "select share, t.lock from t",
+		"select 'for update', `lock` in (1), substring(a from 1 for 2) from t use index for join (i) -- for update", "select share, t.lock from t", "select * from doors d where d.lock in (1,2)", "select d.lock in (share), d . for, update from doors d", "select * from Türen where Türen.lock in (share)",
 		`select * from t where note like '%can\'t wait for update%'`, `select 'don\'t put it into the box, or it won\'t fit'`, `select 'it\'s a lock in share mode'`} {
 		if v, err := guardMySQL(text, true); err != nil || v.prepareOnly {
 			t.Errorf("%q: %+v %v", text, v, err)

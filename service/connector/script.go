@@ -102,8 +102,13 @@ func (s *script) has(words ...string) bool {
 
 // phrase reports whether the words come one right after the other, whatever else than words is between them.
 func (s *script) phrase(words ...string) bool {
+	return s.phraseWhere(func([]word) bool { return true }, words...)
+}
+
+// phraseWhere reports whether they do somewhere where meant says that these are the words that are meant, and no names.
+func (s *script) phraseWhere(meant func(found []word) bool, words ...string) bool {
 	for i := range len(s.words) - len(words) + 1 {
-		if slices.EqualFunc(s.words[i:i+len(words)], words, word.is) {
+		if found := s.words[i : i+len(words)]; slices.EqualFunc(found, words, word.is) && meant(found) {
 			return true
 		}
 	}
