@@ -1,10 +1,6 @@
 package connector
 
-import (
-	"slices"
-
-	"comporta/service/gateway"
-)
+import "comporta/service/gateway"
 
 // verdict is what the guard says of a statement that may go to the database.
 type verdict struct {
@@ -77,9 +73,7 @@ var mysqlLocks = [][]string{{"FOR", "UPDATE"}, {"FOR", "SHARE"}, {"LOCK", "IN", 
 
 // locks reports whether one of them occurs. Behind a point, unless that belongs to a number, the first word is a column's name.
 func locks(s *script) bool {
-	return slices.ContainsFunc(mysqlLocks, func(words []string) bool {
-		return s.phraseWhere(func(found []word) bool { return found[0].before != "." || found[0].glued }, words...)
-	})
+	return s.phrases(mysqlLocks, func(found []word) bool { return found[0].before != "." || found[0].glued })
 }
 
 // explainsInsert recognises EXPLAIN INSERT INTO t …, which only plans, as long as its one INTO is the insert's own.

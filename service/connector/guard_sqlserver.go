@@ -46,14 +46,22 @@ func sqlServerWrites(s *script) bool {
 			return true
 		}
 	}
-	return s.has(sqlServerWriters...) || s.phrases(sqlServerPhrases)
+	return s.has(sqlServerWriters...) || s.phrases(sqlServerPhrases, oneClause)
+}
+
+// oneClause reports whether the second of the words may go on with what the first began. What comes behind a comma, or behind a point that
+// belongs to no number, is a column of its own.
+func oneClause(found []word) bool {
+	second := found[1]
+	return second.glued || second.before != "," && second.before != "."
 }
 
 // sqlServerLocks are hints that keep others out for as long as the request runs; a slow reader makes that long.
 var sqlServerLocks = []string{"TABLOCK", "TABLOCKX", "XLOCK", "UPDLOCK", "HOLDLOCK", "SERIALIZABLE", "REPEATABLEREAD"}
 
-// sqlServerEscapes are the ODBC escapes, which stand in braces, that are values, functions and joins. There is one that calls a procedure.
-var sqlServerEscapes = []string{"D", "T", "TS", "GUID", "INTERVAL", "FN", "OJ"}
+// sqlServerEscapes are the ODBC escapes, which stand in braces, that are values, functions, joins and the sign that escapes in LIKE. There is
+// one that calls a procedure.
+var sqlServerEscapes = []string{"D", "T", "TS", "GUID", "INTERVAL", "FN", "OJ", "ESCAPE"}
 
 // escapes reports whether all braces are such escapes.
 func escapes(s *script) bool {

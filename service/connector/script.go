@@ -100,13 +100,13 @@ func (s *script) has(words ...string) bool {
 	return false
 }
 
-// phrase reports whether the words come one right after the other, whatever else than words is between them.
-func (s *script) phrase(words ...string) bool {
-	return s.phraseWhere(func([]word) bool { return true }, words...)
+// phrases reports whether the words of one of the phrases come one right after the other, whatever else than words is between them, and meant
+// says that these are the words that are meant, and no names.
+func (s *script) phrases(all [][]string, meant func(found []word) bool) bool {
+	return slices.ContainsFunc(all, func(words []string) bool { return s.phrase(words, meant) })
 }
 
-// phraseWhere reports whether they do somewhere where meant says that these are the words that are meant, and no names.
-func (s *script) phraseWhere(meant func(found []word) bool, words ...string) bool {
+func (s *script) phrase(words []string, meant func(found []word) bool) bool {
 	for i := range len(s.words) - len(words) + 1 {
 		if found := s.words[i : i+len(words)]; slices.EqualFunc(found, words, word.is) && meant(found) {
 			return true
@@ -130,11 +130,6 @@ func (s *script) said(words ...string) bool {
 		}
 	}
 	return false
-}
-
-// phrases reports whether one of the phrases occurs.
-func (s *script) phrases(all [][]string) bool {
-	return slices.ContainsFunc(all, func(words []string) bool { return s.phrase(words...) })
 }
 
 // word returns the word at i, "" when there is none.
