@@ -83,7 +83,7 @@ func (d *database) run(ctx context.Context, task *gateway.Task, out gateway.Outp
 	q := &driverQuery{dialect: d.dialect, text: task.Query.Text, readOnly: task.ReadOnly, values: named(values), judged: judged}
 	return end(ctx, task, a, d.onConnection(ctx, func(conn driver.Conn) (bool, error) {
 		discard, err := q.run(ctx, conn, a)
-		if judged.commits {
+		if judged.commits && q.sent {
 			err = mayStand(err)
 		}
 		return discard, err

@@ -11,7 +11,8 @@ type verdict struct {
 	discard bool
 	// unchanging: it changes no rows, and the session's count of them is that of another statement.
 	unchanging bool
-	// commits: it may commit by itself what it writes, or a part of it. Only of others is it certain that a rollback takes everything back.
+	// commits: it may commit by itself what it writes, or a part of it, or write where no transaction is. Only of others is it certain that a
+	// rollback takes everything back.
 	commits bool
 }
 
@@ -38,9 +39,9 @@ func notReading() *gateway.Error { return writes("its statement does more than r
 func noStatement() error { return gateway.Errorf(gateway.CodeInvalid, "The query has no statement.") }
 
 // guardMySQL: whether and where a backslash escapes depends on a session setting, so the text is read in every way and must be harmless
-// in all.
+// in all. A text does not show the engine of a table, and what MyISAM, Aria, MEMORY and CSV wrote stands. So no write is certainly taken back.
 func guardMySQL(text string, readOnly bool) (verdict, error) {
-	v := verdict{}
+	v := verdict{commits: !readOnly}
 	for _, l := range []lexis{mysqlLexis, mysqlPlain, mysqlANSI} {
 		s := scan(text, l)
 		if s.statements == 0 {
@@ -51,9 +52,7 @@ func guardMySQL(text string, readOnly bool) (verdict, error) {
 		}
 		v.discard = v.discard || s.variables || s.hints || callsUnknown(&s)
 		if !readOnly {
-			plain := s.starts("SELECT", "WITH", "INSERT", "UPDATE", "DELETE", "REPLACE")
-			v.discard = v.discard || !plain
-			v.commits = v.commits || !plain || s.hints || s.doubtful
+			v.discard = v.discard || !s.starts("SELECT", "WITH", "INSERT", "UPDATE", "DELETE", "REPLACE")
 			continue
 		}
 		reads := s.starts("SELECT", "WITH", "SHOW", "EXPLAIN", "DESCRIBE", "DESC", "VALUES", "TABLE")

@@ -13,7 +13,7 @@ import (
 )
 
 // errMayStand marks a failure that came when what a request wrote may have been done for good: a web server had it, a COMMIT was on its way,
-// or the statement may have committed by itself. A write that fails without it was certainly taken back, or never begun.
+// or the statement may have committed by itself or written to a table without transactions. A write that fails without it was certainly taken back, or never begun.
 var errMayStand = errors.New("what was written may stand")
 
 // mayStand marks err; nil stays nil.

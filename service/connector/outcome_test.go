@@ -235,20 +235,56 @@ func TestAStatementThatCommitsByItselfMayStandWhenItsTimeEnds(t *testing.T) {
 	}
 	r.write("create table stands (n int)")
 	r.write("create table taken_back (n int)")
+	r.write("create table without_transactions (n int) engine = MyISAM")
 	r.write("create procedure orders() begin insert into stands values (1); commit; do sleep(600); end")
-	for _, c := range []struct {
-		text string
-		want gateway.Code
-	}{
-		{"call orders()", gateway.CodeOutcomeUnknown},
-		{"create table made as select sleep(600) as n", gateway.CodeOutcomeUnknown},
-		{"insert into taken_back select 1 from (select sleep(600)) as s", gateway.CodeTimeout},
+	for _, text := range []string{
+		"call orders()",
+		"create table made as select sleep(600) as n",
+		"insert into without_transactions values (1), (sleep(600))",
+		"insert into taken_back values (1), (sleep(600))", // nothing in the text tells it from the one before
 	} {
-		hears(t, c.text, r.late(t, c.text, sleeping), c.want)
-		until(t, "the end of "+c.text, 30*time.Second, func() bool { return !sleeping() })
+		hears(t, text, r.late(t, text, sleeping), gateway.CodeOutcomeUnknown)
+		until(t, "the end of "+text, 30*time.Second, func() bool { return !sleeping() })
 	}
-	if a, b := r.count("stands"), r.count("taken_back"); a != "1" || b != "0" {
-		t.Errorf("%s rows stand of what committed by itself, and %s of what was told as cancelled", a, b)
+	if a, b, c := r.count("stands"), r.count("without_transactions"), r.count("taken_back"); a != "1" || b != "1" || c != "0" {
+		t.Errorf("%s rows stand of what committed by itself, %s of what was written without a transaction, and %s of what was written with one", a, b, c)
+	}
+}
+
+// A server that still prepares a statement, here behind a lock, has done nothing of it.
+func TestAMariaDBWriteThatIsOnlyPreparedRanOutOfItsTime(t *testing.T) {
+	t.Parallel()
+	r, admin := mariadbRig(t)
+	r.write("create table t (n int) engine = MyISAM")
+	at := fmt.Sprint(r.read("select database()")[0][0])
+	one := func(where string, values ...any) func() bool {
+		return func() bool {
+			var n int
+			if err := admin.QueryRow("select count(*) from information_schema.processlist where "+where, values...).Scan(&n); err != nil {
+				t.Error(err)
+			}
+			return n == 1
+		}
+	}
+	// Who waits for the table alone lets nobody else come near it.
+	holder, err := admin.BeginTx(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = holder.Rollback() }()
+	if _, err := holder.Exec("insert into " + at + ".t select * from " + at + ".t"); err != nil {
+		t.Fatal(err)
+	}
+	renamed := make(chan error, 1)
+	go func() {
+		_, err := admin.Exec("rename table " + at + ".t to " + at + ".u")
+		renamed <- err
+	}()
+	until(t, "who waits for the table", 30*time.Second, one("state = 'Waiting for table metadata lock' and info like ?", "rename table "+at+".t %"))
+	hears(t, "an insert", r.late(t, "insert into t values (1)", one("command = 'Prepare' and user = ?", r.creds["username"])), gateway.CodeTimeout)
+	_ = holder.Rollback()
+	if err, n := <-renamed, r.count("u"); err != nil || n != "0" {
+		t.Errorf("what was told as cancelled stands: %s rows, %v", n, err)
 	}
 }
 
@@ -300,9 +336,9 @@ func TestWhichStatementsMayCommitByThemselves(t *testing.T) {
 		text  string
 		want  bool
 	}{
-		{guardMySQL, "insert into t values (1)", false},
-		{guardMySQL, "/* a comment */ update t set n = n + 1", false},
-		{guardMySQL, "with x as (select 1) delete from t", false},
+		{guardMySQL, "insert into t values (1)", true}, // t may be of an engine without transactions
+		{guardMySQL, "/* a comment */ update t set n = n + 1", true},
+		{guardMySQL, "select writes()", true},
 		{guardMySQL, "create table t (n int)", true},
 		{guardMySQL, "call p()", true},
 		{guardMySQL, "begin not atomic insert into t values (1); commit; end", true},

@@ -25,6 +25,8 @@ type driverQuery struct {
 	values   []driver.NamedValue
 	readOnly bool
 	judged   verdict
+	// sent: the statement has left, and not only to be prepared. Before, nothing that it would do is done, whatever fails.
+	sent bool
 	// stopped: the answer took no more rows, and there are some left.
 	stopped bool
 }
@@ -71,7 +73,7 @@ func (q *driverQuery) run(ctx context.Context, conn driver.Conn, a *answer) (dis
 		return q.judged.discard, nil
 	case q.readOnly:
 		return rollback(tx) || ctx.Err() != nil || q.judged.discard, nil
-	case ctx.Err() != nil: // nothing is committed yet, and so it can still be said for certain that nothing was done
+	case ctx.Err() != nil: // nothing is committed yet, and so nothing was done, unless the verdict says otherwise
 		_ = rollback(tx)
 		return true, ctx.Err()
 	}
@@ -170,6 +172,10 @@ func (q *driverQuery) query(ctx context.Context, conn driver.Conn) (driver.Rows,
 		}
 	}
 	if err == nil {
+		err = ctx.Err()
+	}
+	if err == nil {
+		q.sent = true
 		var rows driver.Rows
 		if rows, err = stmt.(driver.StmtQueryContext).QueryContext(ctx, q.values); err == nil {
 			return rows, stmt.Close, nil
