@@ -18,7 +18,7 @@ type benchCmd struct {
 
 // load is how hard a measurement pushes.
 type load struct {
-	Workers int     `default:"16" help:"How many requests run at once, 1 to 1000."`
+	Workers int     `default:"32" help:"How many requests run at once, 1 to 1000."`
 	Seconds float64 `default:"5" help:"For how many seconds each figure is measured, at most 600."`
 }
 
