@@ -191,9 +191,10 @@ func TestTheServerAsksSoonWhetherTheServiceIsThere(t *testing.T) {
 	t.Cleanup(func() { conn.Close(context.Background()) })
 	openClaimed(t, persistence.Config{URL: address, Now: time.Now, Log: slog.New(slog.DiscardHandler), Exclusive: time.Millisecond})
 	_, port := holderNow(t, conn)
-	timer := timerOf(t, port)
+	server := int(conn.Config().Port)
+	timer := timerOf(t, server, port)
 	for !strings.HasPrefix(timer, "02:") { // until nothing is underway
-		timer = timerOf(t, port)
+		timer = timerOf(t, server, port)
 	}
 	if up, err := strconv.ParseUint(timer[3:], 16, 64); err != nil || up > 500 {
 		t.Errorf("the server asks after %d hundredths of a second, %v", up, err)
@@ -201,7 +202,7 @@ func TestTheServerAsksSoonWhetherTheServiceIsThere(t *testing.T) {
 }
 
 // timerOf is the timer of a connection at the server's end: 02 is that of keepalives, and then comes when it is up, in hundredths of a second.
-func timerOf(t *testing.T, port int) string {
+func timerOf(t *testing.T, server, client int) string {
 	t.Helper()
 	sockets, err := os.ReadFile("/proc/net/tcp")
 	if err != nil {
@@ -209,7 +210,8 @@ func timerOf(t *testing.T, port int) string {
 	}
 	for socket := range strings.Lines(string(sockets)) {
 		// number, own address, other address, state, queues, timer
-		if f := strings.Fields(socket); strings.HasSuffix(f[2], fmt.Sprintf(":%04X", port)) {
+		// Another server's client may have the same port.
+		if f := strings.Fields(socket); strings.HasSuffix(f[1], fmt.Sprintf(":%04X", server)) && strings.HasSuffix(f[2], fmt.Sprintf(":%04X", client)) {
 			return f[5]
 		}
 	}
