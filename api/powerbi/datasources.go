@@ -1,6 +1,7 @@
 package powerbi
 
 import (
+	"cmp"
 	"encoding/json"
 	"net/http"
 
@@ -179,7 +180,7 @@ func (r *UpdateDataSourceRequest) unmoved(d *service.DataSourceView) error {
 	if r.DatasourceType != nil && r.DatasourceType.Value != d.Type {
 		return gateway.Errorf(gateway.CodeInvalid, "datasourceType cannot be changed: register another data source.")
 	}
-	return firstOf(same("id", r.ID, d.ID), same("clusterId", r.ClusterID, d.ClusterID), same("gatewayId", r.GatewayID, d.ClusterID))
+	return cmp.Or(same("id", r.ID, d.ID), same("clusterId", r.ClusterID, d.ClusterID), same("gatewayId", r.GatewayID, d.ClusterID))
 }
 
 // same sees that an id which cannot be changed is what it is, if it is given.
@@ -188,15 +189,6 @@ func same(property string, given *ID, is gateway.ID) error {
 		return nil
 	}
 	return gateway.Errorf(gateway.CodeInvalid, "%s cannot be changed: it is %s.", property, is)
-}
-
-func firstOf(errs ...error) error {
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 func (r *UpdateDataSourceRequest) patch() (service.DataSourcePatch, error) {

@@ -156,13 +156,7 @@ func TestADeadMachineIsWaitedForOnce(t *testing.T) {
 	for name, task := range map[string]func(string) *gateway.Task{"read": read, "write": write} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t, newAgent(echo), func(c *Config) {
-				c.AdmissionTimeout, c.PingAfter, c.PingTimeout = 2*time.Second, time.Minute, time.Minute
-			})
-			p := newProxy(t, w.server.URL)
-			for slot := range 3 {
-				w.serve(p.through(w.dialer(slot)))
-			}
+			w, p := patientWorld(t, 3)
 			p.mute.Store(true)
 			w.silent()
 			began := time.Now()
@@ -190,13 +184,7 @@ func TestAMachineThatStandsStillServesTheSecondAttempt(t *testing.T) {
 	for name, task := range map[string]func(string) *gateway.Task{"read": read, "write": write} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t, newAgent(echo), func(c *Config) {
-				c.AdmissionTimeout, c.PingAfter, c.PingTimeout = 2*time.Second, time.Minute, time.Minute
-			})
-			p := newProxy(t, w.server.URL)
-			for slot := range 2 {
-				w.serve(p.through(w.dialer(slot)))
-			}
+			w, p := patientWorld(t, 2)
 			p.still.Lock()
 			thaw := sync.OnceFunc(p.still.Unlock)
 			defer thaw()
@@ -411,4 +399,16 @@ func TestServiceEndsTunnelsAndMembersNotice(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.idle()
+}
+
+// patientWorld has a member whose tunnels all go through a proxy, and pings that never end one of them.
+func patientWorld(t *testing.T, tunnels int) (*world, *proxy) {
+	w := newWorld(t, newAgent(echo), func(c *Config) {
+		c.AdmissionTimeout, c.PingAfter, c.PingTimeout = 2*time.Second, time.Minute, time.Minute
+	})
+	p := newProxy(t, w.server.URL)
+	for slot := range tunnels {
+		w.serve(p.through(w.dialer(slot)))
+	}
+	return w, p
 }
