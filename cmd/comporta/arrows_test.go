@@ -39,7 +39,7 @@ var rooms = map[string]room{
 	"service/recovery":   {libraries: []string{"golang.org/x/crypto"}, never: []string{"net/http", "database/sql"}},
 	"service/credential": {libraries: []string{"golang.org/x/crypto"}, never: []string{"net/http", "database/sql"}},
 	"service/issuer":     {libraries: []string{"github.com/coreos/go-oidc/v3", "github.com/go-jose/go-jose/v4", "golang.org/x/sync"}, never: []string{"database/sql"}},
-	"service/tunnel":     {never: []string{"database/sql"}},
+	"service/tunnel":     {libraries: []string{"golang.org/x/sys"}, never: []string{"database/sql"}},
 	"service/connector":  {libraries: []string{"github.com/go-sql-driver/mysql", "github.com/jackc/pgx/v5", "github.com/mattn/go-sqlite3", "github.com/microsoft/go-mssqldb"}},
 	"service/member":     {arrows: []string{"service/tunnel", "service/connector", "service/credential", "service/recovery"}, libraries: []string{"github.com/gofrs/flock", "github.com/shirou/gopsutil/v3"}, never: []string{"database/sql"}},
 	"persistence":        {libraries: []string{"github.com/gofrs/flock", "github.com/jackc/pgx/v5", "github.com/mattn/go-sqlite3", "github.com/pressly/goose/v3"}, never: []string{"net/http"}},

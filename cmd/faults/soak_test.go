@@ -7,6 +7,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"os"
+	"regexp"
 	"slices"
 	"strconv"
 	"sync"
@@ -15,7 +16,8 @@ import (
 )
 
 // TestSoak strikes with the faults of the suite in a random order for as long as COMPORTA_SOAK says, in several worlds at once, each of
-// which goes through one fault after the other without a fresh start, every process with a clock of its own. COMPORTA_SOAK_SEED repeats the choices of an earlier run.
+// which goes through one fault after the other without a fresh start, every process with a clock of its own. COMPORTA_SOAK_SEED repeats the choices of an earlier run,
+// COMPORTA_SOAK_ONLY, a regular expression, keeps it to the faults whose names match.
 func TestSoak(t *testing.T) {
 	text := os.Getenv("COMPORTA_SOAK")
 	if text == "" {
@@ -33,7 +35,7 @@ func TestSoak(t *testing.T) {
 		}
 	}
 	fmt.Printf("soak of %v, COMPORTA_SOAK_SEED=%d\n", length, seed)
-	s := &soak{t: t, until: time.Now().Add(length), runs: map[string]int{}}
+	s := &soak{t: t, faults: chosen(t), until: time.Now().Add(length), runs: map[string]int{}}
 	s.db, s.network, _ = ground(t)
 	var all sync.WaitGroup
 	for i := range soakWorlds {
@@ -45,9 +47,27 @@ func TestSoak(t *testing.T) {
 
 const soakWorlds = 4
 
+// chosen are the faults that COMPORTA_SOAK_ONLY matches.
+func chosen(t *testing.T) (list []*fault) {
+	only, err := regexp.Compile(os.Getenv("COMPORTA_SOAK_ONLY"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range faults {
+		if only.MatchString(faults[i].name) {
+			list = append(list, &faults[i])
+		}
+	}
+	if len(list) == 0 {
+		t.Fatalf("COMPORTA_SOAK_ONLY=%s matches no fault", only)
+	}
+	return list
+}
+
 // soak is one run of TestSoak.
 type soak struct {
 	t       *testing.T
+	faults  []*fault
 	until   time.Time
 	db      *database
 	network *network
@@ -64,7 +84,7 @@ type soak struct {
 func (s *soak) live(number int, random *rand.Rand) {
 	var w *world
 	for time.Now().Before(s.until) {
-		f := &faults[random.IntN(len(faults))]
+		f := s.faults[random.IntN(len(s.faults))]
 		mode := modes[random.IntN(len(modes))]
 		if f.network && s.network == nil || f.clocks && !clocksCanBeSet {
 			continue

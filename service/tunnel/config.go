@@ -34,8 +34,8 @@ type Config struct {
 	Log *slog.Logger
 	// AdmissionTimeout is how long a member may take to admit or refuse a request before it is taken back and tried elsewhere (2 s).
 	AdmissionTimeout time.Duration
-	// PingAfter is how long a connection may be silent before it is pinged, PingTimeout how long the answer may take (5 s each): a
-	// dead network is noticed within their sum.
+	// PingAfter is how long a connection may be silent before it is pinged, PingTimeout how much longer it may stay silent then (5 s each): a
+	// dead network is noticed after their sum, or a quarter later.
 	PingAfter, PingTimeout time.Duration
 	// ReportTimeout closes a tunnel whose member answers pings but sends no report (60 s).
 	ReportTimeout time.Duration
@@ -56,8 +56,8 @@ func (c Config) withDefaults() Config {
 		fallback time.Duration
 	}{
 		{&c.AdmissionTimeout, 2 * time.Second},
-		{&c.PingAfter, 5 * time.Second},
-		{&c.PingTimeout, 5 * time.Second},
+		{&c.PingAfter, pingEvery},
+		{&c.PingTimeout, pingEvery},
 		{&c.ReportTimeout, time.Minute},
 		{&c.HandshakeTimeout, 10 * time.Second},
 		{&c.Grace, 5 * time.Second},

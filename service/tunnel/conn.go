@@ -2,7 +2,6 @@ package tunnel
 
 import (
 	"bufio"
-	"crypto/tls"
 	"io"
 	"net"
 	"sync"
@@ -11,19 +10,23 @@ import (
 )
 
 // conn is one end of a tunnel's connection after the Upgrade. It gives back first what was read too far during the Upgrade, knows when
-// it was last heard from, and tells when it is closed. net/http sees a plain connection, with or without TLS beneath.
+// it was last heard from, and tells when it is closed. net/http sees a plain connection, with or without TLS beneath. One goroutine at a
+// time reads, and one writes.
 type conn struct {
 	net.Conn
 	reader io.Reader
 	clock  func() time.Duration
 	// heard is the clock's reading at the last byte that arrived.
 	heard atomic.Int64
-	once  sync.Once
-	done  chan struct{}
+	// reads and writes are odd while a Read or a piece of a Write waits; each ends with another number.
+	reads, writes atomic.Uint64
+	once          sync.Once
+	done          chan struct{}
 }
 
 // newConn wraps c; rest are the bytes read beyond the Upgrade. The clock must not step back.
 func newConn(c net.Conn, rest io.Reader, clock func() time.Duration) *conn {
+	limitUnsent(bare(c))
 	n := &conn{Conn: c, reader: bufio.NewReaderSize(io.MultiReader(rest, c), 4<<10), clock: clock, done: make(chan struct{})}
 	n.heard.Store(int64(clock()))
 	return n
@@ -31,11 +34,25 @@ func newConn(c net.Conn, rest io.Reader, clock func() time.Duration) *conn {
 
 // Read reads and notes the time.
 func (c *conn) Read(p []byte) (int, error) {
+	c.reads.Add(1)
 	n, err := c.reader.Read(p)
+	c.reads.Add(1)
 	if n > 0 {
 		c.heard.Store(int64(c.clock()))
 	}
 	return n, err
+}
+
+// Write writes in pieces.
+func (c *conn) Write(p []byte) (written int, err error) {
+	for {
+		c.writes.Add(1)
+		n, err := c.Conn.Write(p[written:min(written+writePiece, len(p))])
+		c.writes.Add(1)
+		if written += n; err != nil || written == len(p) {
+			return written, err
+		}
+	}
 }
 
 // Close closes at once: under TLS without the farewell, which may block for seconds on a dead network. Nothing is lost by that, because
@@ -43,12 +60,19 @@ func (c *conn) Read(p []byte) (int, error) {
 func (c *conn) Close() error {
 	var err error
 	c.once.Do(func() {
-		inner := c.Conn
-		if t, ok := inner.(*tls.Conn); ok {
-			inner = t.NetConn()
-		}
-		err = inner.Close()
+		err = bare(c.Conn).Close()
 		close(c.done)
 	})
 	return err
+}
+
+// bare is the connection beneath all TLS; through a proxy that is asked over TLS there are two layers of it.
+func bare(c net.Conn) net.Conn {
+	for {
+		layer, ok := c.(interface{ NetConn() net.Conn })
+		if !ok {
+			return c
+		}
+		c = layer.NetConn()
+	}
 }

@@ -72,6 +72,7 @@ func (r *Registry) serve(c *conn, who visitor, watch *time.Timer) {
 	l := &link{claims: who.claims, key: who.key, member: m, reg: r, conn: c, uploads: u, client: client, told: make(chan struct{}, 1), laneKnown: make(chan struct{})}
 	m.add(l)
 	var lanes sync.WaitGroup
+	lanes.Go(func() { c.watch(r.cfg.PingAfter+r.cfg.PingTimeout, l.silent) })
 	if l.recheck() {
 		lanes.Go(l.runLane)
 		l.control(watch)
@@ -89,6 +90,11 @@ func (r *Registry) serve(c *conn, who visitor, watch *time.Timer) {
 	r.cfg.Log.Info("tunnel: closed", "member", who.Member, "slot", who.Slot)
 }
 
+// silent notes why the tunnel ends.
+func (l *link) silent(what string) {
+	l.reg.cfg.Log.Warn("tunnel: the line is dead: "+what, "member", l.claims.Member, "slot", l.claims.Slot)
+}
+
 // newClient makes the HTTP/2 client of one connection. The body of a request that expects 100-continue is never sent by a timer: the
 // time-out for it is a year. Connection window: the standard library's.
 func newClient(c net.Conn, cfg Config) (*http.ClientConn, error) {
@@ -104,8 +110,7 @@ func newClient(c net.Conn, cfg Config) (*http.ClientConn, error) {
 			MaxReadFrameSize:          frameSize,
 			MaxReceiveBufferPerStream: streamWindow,
 			SendPingTimeout:           cfg.PingAfter,
-			PingTimeout:               cfg.PingTimeout,
-			WriteByteTimeout:          cfg.PingAfter + cfg.PingTimeout,
+			PingTimeout:               pingPatience,
 		},
 	}
 	return t.NewClientConn(context.Background(), "http", "member:80")

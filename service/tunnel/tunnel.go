@@ -41,7 +41,6 @@ func newTunnel(d *Dialer, c *conn) *Tunnel {
 func newServer(d *Dialer) *http.Server {
 	var protocols http.Protocols
 	protocols.SetUnencryptedHTTP2(true)
-	after, timeout := orElse(d.PingAfter, 5*time.Second), orElse(d.PingTimeout, 5*time.Second)
 	return &http.Server{
 		Protocols:      &protocols,
 		MaxHeaderBytes: maxHeaderBytes,
@@ -49,9 +48,8 @@ func newServer(d *Dialer) *http.Server {
 		HTTP2: &http.HTTP2Config{
 			MaxConcurrentStreams: 10_000,
 			MaxReadFrameSize:     frameSize,
-			SendPingTimeout:      after,
-			PingTimeout:          timeout,
-			WriteByteTimeout:     after + timeout,
+			SendPingTimeout:      orElse(d.PingAfter, pingEvery),
+			PingTimeout:          pingPatience,
 		},
 	}
 }
@@ -76,6 +74,7 @@ func (t *Tunnel) Serve(ctx context.Context, agent Agent) error {
 	t.mu.Unlock()
 	stop := context.AfterFunc(ctx, func() { t.conn.Close() })
 	defer stop()
+	go t.conn.watch(orElse(t.dialer.PingAfter, pingEvery)+orElse(t.dialer.PingTimeout, pingEvery), t.silent)
 	_ = t.server.Serve(&listener{conn: t.conn, stop: make(chan struct{})})
 	<-t.conn.done
 	_ = t.server.Close()
@@ -87,6 +86,11 @@ func (t *Tunnel) Serve(ctx context.Context, agent Agent) error {
 		return err
 	}
 	return ErrLost
+}
+
+// silent notes why the tunnel ends.
+func (t *Tunnel) silent(what string) {
+	t.log.Warn("tunnel: the line is dead: "+what, "slot", t.dialer.Slot)
 }
 
 // Wait returns when nothing that ran over the tunnel runs any more. It is called after Serve has returned.

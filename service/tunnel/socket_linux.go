@@ -1,0 +1,42 @@
+package tunnel
+
+import (
+	"net"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// mostUnsent is how much the kernel may hold of what a connection has not sent yet. The kernel makes its buffers large on a fast line, up to
+// megabytes, and when the line turns slow, everything that is sent waits for them: half a minute at 256 kbit/s. What is on its way and not
+// confirmed is not counted, so a fast line stays fast.
+const mostUnsent = 128 << 10
+
+// writePiece is how much is written at once; the kernel knows what of it moves.
+const writePiece = 1 << 20
+
+// limitUnsent keeps short what waits in the kernel. A connection that is none of the kernel's keeps its buffers.
+func limitUnsent(c net.Conn) {
+	control(c, func(fd int) { _ = unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_NOTSENT_LOWAT, mostUnsent) })
+}
+
+// confirmed is how many bytes the peer has confirmed to have received so far; 0 when that is not known.
+func confirmed(c net.Conn) (bytes uint64) {
+	control(c, func(fd int) {
+		if info, err := unix.GetsockoptTCPInfo(fd, unix.IPPROTO_TCP, unix.TCP_INFO); err == nil {
+			bytes = info.Bytes_acked
+		}
+	})
+	return bytes
+}
+
+// control runs f with the connection's descriptor.
+func control(c net.Conn, f func(fd int)) {
+	s, ok := c.(syscall.Conn)
+	if !ok {
+		return
+	}
+	if raw, err := s.SyscallConn(); err == nil {
+		_ = raw.Control(func(fd uintptr) { f(int(fd)) })
+	}
+}
