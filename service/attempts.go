@@ -84,7 +84,7 @@ func (r *running) follow() (again bool) {
 	plan := r.plan(r.state)
 	defer plan.free()
 	before := len(r.tried)
-	for _, i := range plan.route.Order {
+	for at, i := range plan.route.Order {
 		m := &r.state.Members[i]
 		if may, reason := r.mayTry(m.ID); !may {
 			plan.route.Refused(i, reason)
@@ -100,7 +100,7 @@ func (r *running) follow() (again bool) {
 		}
 		r.record.Attempts++
 		r.record.MemberID = m.ID
-		answer, err := r.attempt(m.ID)
+		answer, err := r.attempt(m.ID, at == len(plan.route.Order)-1)
 		if err == nil {
 			r.response, r.err, r.full = r.respond(m, answer), nil, false
 			return false
@@ -172,15 +172,18 @@ func (r *running) refusedInLine() error {
 	return plan.noPlace(r.state.Cluster.ID)
 }
 
-// attempt sends the task to one member and waits until its answer is certain to have begun: a small answer is taken in whole, of a
-// large one the first bytes. Until then a reading request can still go to another member.
-func (r *running) attempt(member gateway.ID) (*gateway.Answer, error) {
+// attempt sends the task to one member, the last one of the plan or not, and waits until its answer is certain to have begun: a small answer
+// is taken in whole, of a large one the first bytes. Until then a reading request can still go to another member.
+func (r *running) attempt(member gateway.ID, last bool) (*gateway.Answer, error) {
 	r.task.TimeoutMillis = max(1, r.left().Milliseconds())
-	ctx := r.ctx
-	if slices.ContainsFunc(r.tried, func(f failedTry) bool { return f.member == member }) {
-		ctx = gateway.LastResort(ctx) // mayTry: nobody else is left
+	chance := gateway.First
+	switch {
+	case slices.ContainsFunc(r.tried, func(f failedTry) bool { return f.member == member }):
+		chance = gateway.Again // mayTry: nobody else is left
+	case last:
+		chance = gateway.Last
 	}
-	answer, err := r.Tunnels.Send(ctx, member, r.task, func() bool { return r.handOver(member) })
+	answer, err := r.Tunnels.Send(r.ctx, member, r.task, chance, func() bool { return r.handOver(member) })
 	if err != nil {
 		return nil, err
 	}

@@ -171,7 +171,7 @@ type silent struct {
 	code   gateway.Code
 }
 
-func (s *silent) Send(ctx context.Context, _ gateway.ID, _ *gateway.Task, _ func() bool) (*gateway.Answer, error) {
+func (s *silent) Send(ctx context.Context, _ gateway.ID, _ *gateway.Task, _ gateway.Chance, _ func() bool) (*gateway.Answer, error) {
 	close(s.caller.up)
 	<-ctx.Done()
 	return nil, &gateway.AttemptError{Phase: s.phase, Err: gateway.Errorf(s.code, "scripted")}
@@ -341,18 +341,18 @@ func TestTheRecordOfAnAnswerThatWasNotRead(t *testing.T) {
 	}
 }
 
-// noting notes which attempts say that nobody else is left.
+// noting notes what each attempt may hope for.
 type noting struct {
 	*scripted
-	last []bool
+	chances []gateway.Chance
 }
 
-func (n *noting) Send(ctx context.Context, member gateway.ID, task *gateway.Task, wanted func() bool) (*gateway.Answer, error) {
-	n.last = append(n.last, gateway.IsLastResort(ctx))
-	return n.scripted.Send(ctx, member, task, wanted)
+func (n *noting) Send(ctx context.Context, member gateway.ID, task *gateway.Task, chance gateway.Chance, wanted func() bool) (*gateway.Answer, error) {
+	n.chances = append(n.chances, chance)
+	return n.scripted.Send(ctx, member, task, chance, wanted)
 }
 
-// A tunnel in doubt may be waited for only when there is nobody else, and the attempt says so.
+// A member may be waited for longer only when there is nobody else, and the attempt says so.
 func TestAnAttemptSaysThatNobodyElseIsLeft(t *testing.T) {
 	w := newWorld(t)
 	cluster, members, source := w.cluster(t, 2)
@@ -364,7 +364,7 @@ func TestAnAttemptSaysThatNobodyElseIsLeft(t *testing.T) {
 	if _, err := w.Dispatcher.Dispatch(context.Background(), w.admin, query(cluster, source, false)); err == nil {
 		t.Fatal("it was served")
 	}
-	if want := []bool{false, false, true, true}; !slices.Equal(n.last, want) {
-		t.Errorf("attempts %v, want %v", n.last, want)
+	if want := []gateway.Chance{gateway.First, gateway.Last, gateway.Again, gateway.Again}; !slices.Equal(n.chances, want) {
+		t.Errorf("attempts %v, want %v", n.chances, want)
 	}
 }

@@ -129,7 +129,7 @@ func (s *scripted) Presence(m gateway.ID) gateway.Presence {
 	return s.presence[m]
 }
 
-func (s *scripted) Send(_ context.Context, m gateway.ID, task *gateway.Task, wanted func() bool) (*gateway.Answer, error) {
+func (s *scripted) Send(_ context.Context, m gateway.ID, task *gateway.Task, _ gateway.Chance, wanted func() bool) (*gateway.Answer, error) {
 	if s.counted != nil {
 		s.counted(m)
 	}

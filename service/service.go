@@ -17,7 +17,7 @@ type Tunnels interface {
 	Presence(member gateway.ID) gateway.Presence
 	// Send hands a task to a member. Its error is an *gateway.AttemptError. It counts the request in flight first and then sends it only if
 	// wanted says so.
-	Send(ctx context.Context, member gateway.ID, task *gateway.Task, wanted func() bool) (*gateway.Answer, error)
+	Send(ctx context.Context, member gateway.ID, task *gateway.Task, chance gateway.Chance, wanted func() bool) (*gateway.Answer, error)
 	// Configure tells a member its settings, if it is connected.
 	Configure(member gateway.ID, s gateway.MemberSettings)
 	// Disconnect closes a member's tunnels; the reason is for its log.

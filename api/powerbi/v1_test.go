@@ -43,7 +43,7 @@ func (f *tunnels) Presence(gateway.ID) gateway.Presence {
 }
 func (f *tunnels) Configure(gateway.ID, gateway.MemberSettings) {}
 func (f *tunnels) Disconnect(gateway.ID, string)                {}
-func (f *tunnels) Send(context.Context, gateway.ID, *gateway.Task, func() bool) (*gateway.Answer, error) {
+func (f *tunnels) Send(context.Context, gateway.ID, *gateway.Task, gateway.Chance, func() bool) (*gateway.Answer, error) {
 	if f.fail != nil {
 		return nil, &gateway.AttemptError{Phase: gateway.PhaseAnswered, Err: f.fail}
 	}

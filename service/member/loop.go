@@ -31,7 +31,7 @@ func newLoop(m *Member, slot int, epoch int64) *loop {
 	log := c.Log.With("member", c.State.MemberName, "tunnel", slot)
 	return &loop{member: m, log: log.Info, warn: log.Warn,
 		dialer: &tunnel.Dialer{Server: m.server, TLS: c.TLS, Member: c.State.MemberID, Key: c.State.Key, Version: c.Version, Machine: c.Machine,
-			Epoch: epoch, Slot: slot, Now: c.Now, Log: log}}
+			Epoch: epoch, Slot: slot, Now: c.Now, Log: log, Pulse: &m.pulse}}
 }
 
 // run connects for ever. It returns nil when ctx ended or the member leaves, and an error only when trying again is pointless.

@@ -50,7 +50,7 @@ func (p *pond) task() *gateway.Task {
 func (o *office) send(m *Member, task *gateway.Task) <-chan error {
 	result := make(chan error, 1)
 	go func() {
-		answer, err := o.registry.Send(context.Background(), m.cfg.State.MemberID, task, nil)
+		answer, err := o.registry.Send(context.Background(), m.cfg.State.MemberID, task, gateway.First, nil)
 		if err == nil {
 			_, err = io.Copy(io.Discard, answer.Body)
 			err = errors.Join(err, answer.Body.Close())

@@ -64,6 +64,8 @@ type Member struct {
 	changed bell
 	// entered is signalled when a tunnel was let in, for the slots that wait for the service.
 	entered bell
+	// pulse is what the tunnels have in common.
+	pulse tunnel.Pulse
 	// leaving: nothing runs any more and no tunnel is wanted.
 	leaving atomic.Bool
 	stop    context.CancelFunc

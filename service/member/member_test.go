@@ -182,7 +182,7 @@ func TestAMemberAnswersAQuery(t *testing.T) {
 	task := &gateway.Task{RequestID: "r", ReadOnly: true, Format: gateway.FormatJSON, TimeoutMillis: 10000, Query: &gateway.Query{Text: "select 1 as one"},
 		DataSource: gateway.TaskSource{ID: "d", Type: gateway.TypeExtension, ConnectionDetails: `{"kind":"SQLite","path":"` + database + `"}`,
 			Credential: gateway.StoredCredential{Type: "Anonymous", Envelope: envelope}}}
-	answer, err := o.registry.Send(context.Background(), m.cfg.State.MemberID, task, nil)
+	answer, err := o.registry.Send(context.Background(), m.cfg.State.MemberID, task, gateway.First, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -192,14 +192,14 @@ func TestAMemberAnswersAQuery(t *testing.T) {
 		t.Errorf("got %s, %v", text, err)
 	}
 	task.Probe, task.Query = true, nil
-	probe, err := o.registry.Send(context.Background(), m.cfg.State.MemberID, task, nil)
+	probe, err := o.registry.Send(context.Background(), m.cfg.State.MemberID, task, gateway.First, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	probe.Body.Close()
 	task.DataSource.Credential.Envelope = strings.Repeat("AAAA", 200)
 	var attempt *gateway.AttemptError
-	_, err = o.registry.Send(context.Background(), m.cfg.State.MemberID, task, nil)
+	_, err = o.registry.Send(context.Background(), m.cfg.State.MemberID, task, gateway.First, nil)
 	if !errors.As(err, &attempt) || attempt.Phase != gateway.PhaseAnswered || attempt.Err.Code != gateway.CodeDataSourceCredentials {
 		t.Errorf("a broken envelope: %v", err)
 	}

@@ -97,7 +97,7 @@ func (r *Registry) upgrade(w http.ResponseWriter, c visitor) *gateway.Error {
 	}
 	rest, _ := io.ReadAll(io.LimitReader(buffered.Reader, int64(buffered.Reader.Buffered())))
 	_ = raw.SetDeadline(time.Time{}) // the server's own are not for tunnels
-	connection := newConn(raw, bytes.NewReader(rest), r.clock)
+	connection := newConn(raw, bytes.NewReader(rest), r.clock, &r.member(c.Member).pulse)
 	go func() {
 		defer r.running.Done()
 		defer connection.Close()

@@ -16,6 +16,8 @@ type conn struct {
 	net.Conn
 	reader io.Reader
 	clock  func() time.Duration
+	// pulse is that of the member's tunnels.
+	pulse *Pulse
 	// heard is the clock's reading at the last byte that arrived.
 	heard atomic.Int64
 	// reads and writes are odd while a Read or a piece of a Write waits; each ends with another number.
@@ -24,10 +26,13 @@ type conn struct {
 	done          chan struct{}
 }
 
-// newConn wraps c; rest are the bytes read beyond the Upgrade. The clock must not step back.
-func newConn(c net.Conn, rest io.Reader, clock func() time.Duration) *conn {
-	limitUnsent(bare(c))
-	n := &conn{Conn: c, reader: bufio.NewReaderSize(io.MultiReader(rest, c), 4<<10), clock: clock, done: make(chan struct{})}
+// newConn wraps c; rest are the bytes read beyond the Upgrade. The clock must not step back. pulse may be nil.
+func newConn(c net.Conn, rest io.Reader, clock func() time.Duration, pulse *Pulse) *conn {
+	if pulse == nil {
+		pulse = new(Pulse)
+	}
+	tune(bare(c))
+	n := &conn{Conn: c, reader: bufio.NewReaderSize(io.MultiReader(rest, c), 4<<10), clock: clock, pulse: pulse, done: make(chan struct{})}
 	n.heard.Store(int64(clock()))
 	return n
 }
@@ -39,6 +44,7 @@ func (c *conn) Read(p []byte) (int, error) {
 	c.reads.Add(1)
 	if n > 0 {
 		c.heard.Store(int64(c.clock()))
+		c.pulse.bytes.Add(uint64(n))
 	}
 	return n, err
 }

@@ -121,6 +121,8 @@ type Dialer struct {
 	Log   *slog.Logger
 	// Proxy chooses the HTTP proxy for an address; nil is http.ProxyFromEnvironment.
 	Proxy func(*http.Request) (*url.URL, error)
+	// Pulse is shared by the dialers of one member; a tunnel that shares none knows of no other.
+	Pulse *Pulse
 	// PingAfter and PingTimeout are as in Config (5 s each when 0), ReportEvery is how often a report is sent (2 s when 0).
 	PingAfter, PingTimeout, ReportEvery time.Duration
 
@@ -175,7 +177,7 @@ func (d *Dialer) once(ctx context.Context, moving bool) (*Tunnel, error) {
 	}
 	rest, _ := io.ReadAll(io.LimitReader(reader, int64(reader.Buffered())))
 	started := d.Now()
-	return newTunnel(d, newConn(raw, bytes.NewReader(rest), func() time.Duration { return d.Now().Sub(started) })), nil
+	return newTunnel(d, newConn(raw, bytes.NewReader(rest), func() time.Duration { return d.Now().Sub(started) }, d.Pulse)), nil
 }
 
 // ask sends the Upgrade and reads the answer.

@@ -72,7 +72,7 @@ func TestLastTunnelGoneIsOffline(t *testing.T) {
 	}
 	_, err := w.send(read("x"))
 	phase(t, err, gateway.PhaseNotSent, gateway.CodeUnreachable)
-	_, err = w.reg.Send(context.Background(), "unknown", read("x"), nil)
+	_, err = w.reg.Send(context.Background(), "unknown", read("x"), gateway.First, nil)
 	phase(t, err, gateway.PhaseNotSent, gateway.CodeUnreachable)
 	w.idle()
 }
@@ -138,7 +138,7 @@ func TestHalfDeadTunnelIsPassedOver(t *testing.T) {
 
 // again sends as the dispatcher does when nobody else is left.
 func (w *world) again(task *gateway.Task) (*gateway.Answer, error) {
-	return w.reg.Send(gateway.LastResort(context.Background()), memberID, task, nil)
+	return w.reg.Send(context.Background(), memberID, task, gateway.Again, nil)
 }
 
 // silent waits until nothing has come over the member's tunnels for so long that they are late with their reports when a request gives up.

@@ -174,7 +174,7 @@ func write(text string) *gateway.Task {
 }
 
 func (w *world) send(task *gateway.Task) (*gateway.Answer, error) {
-	return w.reg.Send(context.Background(), memberID, task, nil)
+	return w.reg.Send(context.Background(), memberID, task, gateway.First, nil)
 }
 
 func (w *world) idle() {

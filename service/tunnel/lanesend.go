@@ -146,9 +146,9 @@ func (n *lane) leave(c *call) {
 }
 
 // wait waits for what becomes of a call. Its request on the tunnel ends here, unless the answer is fetched.
-func (n *lane) wait(ctx context.Context, c *call, task *gateway.Task) (*gateway.Answer, *gateway.AttemptError) {
+func (n *lane) wait(ctx context.Context, c *call, task *gateway.Task, chance gateway.Chance) (*gateway.Answer, *gateway.AttemptError) {
 	id := c.id
-	f, failure := n.next(ctx, c, task)
+	f, failure := n.next(ctx, c, task, chance)
 	n.leave(c)
 	if failure != nil {
 		n.out.put(frameCancel, id, nil, nil)
@@ -167,8 +167,8 @@ func (n *lane) wait(ctx context.Context, c *call, task *gateway.Task) (*gateway.
 }
 
 // next waits for the frame that ends the call on the lane, or for the reason to give it up.
-func (n *lane) next(ctx context.Context, c *call, task *gateway.Task) (frame, *gateway.AttemptError) {
-	cfg, patience := &n.link.reg.cfg, admission{link: n.link, began: n.link.reg.clock()}
+func (n *lane) next(ctx context.Context, c *call, task *gateway.Task, chance gateway.Chance) (frame, *gateway.AttemptError) {
+	cfg, patience := &n.link.reg.cfg, n.link.admission(chance)
 	c.timer.Reset(cfg.AdmissionTimeout)
 	admitted := false
 	for {
@@ -242,7 +242,7 @@ func (held) Close() error { return nil }
 
 // fetch asks for an answer that left the lane. From here on it is an attempt like any other, admitted already.
 func (n *lane) fetch(ctx context.Context, id uint32, task *gateway.Task) (*gateway.Answer, *gateway.AttemptError) {
-	a := n.link.attempt(ctx, task)
+	a := n.link.attempt(ctx, task, gateway.First)
 	a.state.Store(admitted)
 	req := newRequest(a.ctx, takeURL, nil)
 	req.Header[headerCall] = []string{strconv.FormatUint(uint64(id), 10)}

@@ -282,10 +282,10 @@ func TestCancellationReachesTheMember(t *testing.T) {
 					<-started
 					cancel()
 				}()
-				_, err := w.reg.Send(ctx, memberID, read(text), nil)
+				_, err := w.reg.Send(ctx, memberID, read(text), gateway.First, nil)
 				phase(t, err, gateway.PhaseStarted, gateway.CodeUnavailable)
 			} else {
-				answer, err := w.reg.Send(ctx, memberID, read(text), nil)
+				answer, err := w.reg.Send(ctx, memberID, read(text), gateway.First, nil)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -387,7 +387,7 @@ func TestRandomEndsLeaveNothingInFlight(t *testing.T) {
 			defer cancel()
 			task := read(texts[i%len(texts)])
 			task.ReadOnly = i%3 != 0
-			answer, err := w.reg.Send(ctx, memberID, task, nil)
+			answer, err := w.reg.Send(ctx, memberID, task, gateway.First, nil)
 			if err != nil {
 				return
 			}

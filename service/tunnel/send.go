@@ -34,11 +34,11 @@ var (
 // wanted, if given, is asked once the request is counted in flight, and nothing is sent when it says no (PhaseRefused, CodeDisabled): so
 // from the moment at which a change of mind is visible to it, no request leaves that was not in flight before.
 //
-// A member all of whose tunnels are in doubt (they let requests wait in vain) is not tried, except soon after the doubt began by a request
-// whose context says that nobody else is left (gateway.LastResort).
+// chance says who else is left. A member all of whose tunnels are in doubt (they let requests wait in vain) is not tried, except soon after the
+// doubt began when it is tried again because nobody else is left.
 //
 // The answer's Body must be closed. ctx governs the whole answer, not only its beginning. A task without a time-out is bounded by ctx alone.
-func (r *Registry) Send(ctx context.Context, id gateway.ID, task *gateway.Task, wanted func() bool) (*gateway.Answer, error) {
+func (r *Registry) Send(ctx context.Context, id gateway.ID, task *gateway.Task, chance gateway.Chance, wanted func() bool) (*gateway.Answer, error) {
 	m := r.find(id)
 	if m == nil {
 		return nil, unreachable(nil)
@@ -50,14 +50,14 @@ func (r *Registry) Send(ctx context.Context, id gateway.ID, task *gateway.Task, 
 	}
 	began := r.clock()
 	l := m.pick(began, nil, task.ReadOnly)
-	if l == nil && gateway.IsLastResort(ctx) {
+	if l == nil && chance == gateway.Again {
 		l = m.hope(began)
 	}
-	answer, failure := m.try(ctx, l, task)
+	answer, failure := m.try(ctx, l, task, chance)
 	if failure != nil && l != nil && failure.Phase == gateway.PhaseNotSent && ctx.Err() == nil {
 		// The member's other tunnel, if that one showed life meanwhile or this one broke at once: one dead connection is not a dead member.
 		if other := m.pick(r.clock(), l, task.ReadOnly); other != nil && (l.lost() || other.heardSince(began)) {
-			answer, failure = m.try(ctx, other, task)
+			answer, failure = m.try(ctx, other, task, chance)
 		}
 	}
 	if failure != nil {
@@ -100,13 +100,13 @@ func unwritable(cause error) *gateway.AttemptError {
 }
 
 // try sends the task over one tunnel. The request that it counts on the tunnel ends with the answer.
-func (m *member) try(ctx context.Context, l *link, task *gateway.Task) (*gateway.Answer, *gateway.AttemptError) {
+func (m *member) try(ctx context.Context, l *link, task *gateway.Task, chance gateway.Chance) (*gateway.Answer, *gateway.AttemptError) {
 	if l == nil || !l.acquire() {
 		return nil, unreachable(nil)
 	}
 	if lane := l.lane.Load(); lane != nil && task.ReadOnly {
 		if c := lane.open(task); c != nil {
-			return lane.wait(ctx, c, task)
+			return lane.wait(ctx, c, task, chance)
 		}
 	}
 	body, err := json.Marshal(task)
@@ -114,7 +114,7 @@ func (m *member) try(ctx context.Context, l *link, task *gateway.Task) (*gateway
 		l.release()
 		return nil, unwritable(err)
 	}
-	a := l.attempt(ctx, task)
+	a := l.attempt(ctx, task, chance)
 	req := a.request(task, body)
 	a.timers[0] = time.AfterFunc(time.Hour, a.withdraw)
 	a.timers[0].Reset(m.cfg.AdmissionTimeout) // not before it can be seen by withdraw
@@ -122,8 +122,8 @@ func (m *member) try(ctx context.Context, l *link, task *gateway.Task) (*gateway
 }
 
 // attempt begins an attempt on a stream of its own; the caller has counted it on the tunnel.
-func (l *link) attempt(ctx context.Context, task *gateway.Task) *attempt {
-	a := &attempt{link: l, admission: admission{link: l, began: l.reg.clock()}, readOnly: task.ReadOnly, ended: l.release}
+func (l *link) attempt(ctx context.Context, task *gateway.Task, chance gateway.Chance) *attempt {
+	a := &attempt{link: l, admission: l.admission(chance), readOnly: task.ReadOnly, ended: l.release}
 	a.ctx, a.cancel = context.WithCancelCause(ctx)
 	if task.TimeoutMillis > 0 {
 		a.timers[1] = time.AfterFunc(task.Timeout()+l.reg.cfg.Grace, func() { a.cancel(errOverdue) })

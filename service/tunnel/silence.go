@@ -1,6 +1,9 @@
 package tunnel
 
-import "time"
+import (
+	"sync/atomic"
+	"time"
+)
 
 // Whether a connection lives is told by its bytes and not by HTTP/2's pings: on a slow line a ping, or the answer to one, waits behind all that
 // was sent before it, for longer than a dead peer may stay unnoticed. What moves is alive. The pings of net/http see to it that a
@@ -12,9 +15,17 @@ const pingEvery = 5 * time.Second
 // pingPatience is how long net/http waits for the answer to a ping: without bounds of its own, because silence ends the connection long before.
 const pingPatience = time.Hour
 
-// quietSpells is how many spells in a row, of equal length, something must have waited in vain. Spells are counted because a clock would
-// also count the time in which the machine itself stood still.
-const quietSpells = 4
+// quietSpells is how many spells in a row, of equal length, something must have waited in vain, and siblingSpells how many while other tunnels
+// of the member hear something: then the line lives and the peer too, and what is silent is one connection. On a line that drops packets for
+// want of room, TCP leaves one alone for longer and longer, up to 14 s after the third loss. Spells are counted because a clock would also
+// count the time in which the machine itself stood still.
+const (
+	quietSpells   = 4
+	siblingSpells = 2 * quietSpells
+)
+
+// Pulse is what the tunnels of one member have in common: what arrived over all of them. The zero value is ready for use.
+type Pulse struct{ bytes atomic.Uint64 }
 
 // waiting is a Read or a Write, as it was found one spell ago.
 type waiting struct {
@@ -22,34 +33,38 @@ type waiting struct {
 	spells      int
 }
 
-// tooLong is asked once in a spell. count is odd while something waits, and another number for each that does; moved changes with what it has
-// achieved meanwhile.
-func (w *waiting) tooLong(count, moved uint64) bool {
+// spell is asked once in a spell, and returns for how many the same has waited in vain. count is odd while something waits, and another number
+// for each that does; moved changes with what it has achieved meanwhile.
+func (w *waiting) spell(count, moved uint64) int {
 	if count%2 == 0 || count != w.seen || moved != w.moved {
 		w.seen, w.moved, w.spells = count, moved, 0
-		return false
+	} else {
+		w.spells++
 	}
-	w.spells++
-	return w.spells >= quietSpells
+	return w.spells
 }
 
-// watch closes the connection when nothing arrives, or nothing of what is to be sent leaves, for limit or a quarter more, and says so. It
-// returns when the connection is closed.
+// watch closes the connection when nothing arrives, or nothing of what is to be sent leaves, for limit or a quarter more, and says so: twice as
+// long while the others live. It returns when the connection is closed.
 func (c *conn) watch(limit time.Duration, tell func(what string)) {
 	spell := time.NewTicker(max(limit/quietSpells, time.Millisecond))
 	defer spell.Stop()
-	var reads, writes waiting
+	var reads, writes, others waiting
 	for {
 		select {
 		case <-c.done:
 			return
 		case <-spell.C:
 		}
-		silent, stuck := reads.tooLong(c.reads.Load(), 0), writes.tooLong(c.writes.Load(), confirmed(bare(c.Conn)))
+		most := quietSpells
+		if others.spell(1, c.pulse.bytes.Load()) < quietSpells {
+			most = siblingSpells
+		}
+		silent, stuck := reads.spell(c.reads.Load(), 0), writes.spell(c.writes.Load(), confirmed(bare(c.Conn)))
 		switch {
-		case silent:
+		case silent >= most:
 			tell("nothing arrives")
-		case stuck:
+		case stuck >= most:
 			tell("nothing can be sent")
 		default:
 			continue

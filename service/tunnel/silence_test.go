@@ -116,7 +116,7 @@ func TestAPeerThatTakesNothingIsGivenUp(t *testing.T) {
 	t.Parallel()
 	near, far := net.Pipe()
 	defer far.Close()
-	c := newConn(near, bytes.NewReader(nil), func() time.Duration { return 0 })
+	c := newConn(near, bytes.NewReader(nil), func() time.Duration { return 0 }, nil)
 	said := make(chan string, 1)
 	go c.watch(impatient, func(what string) { said <- what })
 	go func() { // it has something to say all the time
@@ -140,15 +140,86 @@ func TestOnlyWhoWaitsInVainFindsSilence(t *testing.T) {
 	var w waiting
 	for i, c := range []struct {
 		count, moved uint64
-		over         bool
+		spells       int
 	}{
-		{0, 0, false}, {0, 0, false}, {0, 0, false}, {0, 0, false}, {0, 0, false}, {0, 0, false}, // nobody waits
-		{1, 0, false}, {1, 0, false}, {1, 0, false}, {1, 0, false}, {3, 0, false}, // another one waits now
-		{3, 0, false}, {3, 0, false}, {3, 1, false}, {3, 1, false}, {3, 1, false}, {3, 1, false}, {3, 9, false}, // it moves
-		{4, 9, false}, {5, 9, false}, {5, 9, false}, {5, 9, false}, {5, 9, false}, {5, 9, true},
+		{0, 0, 0}, {0, 0, 0}, {0, 0, 0}, // nobody waits
+		{1, 0, 0}, {1, 0, 1}, {1, 0, 2}, {3, 0, 0}, // another one waits now
+		{3, 0, 1}, {3, 0, 2}, {3, 1, 0}, {3, 1, 1}, {3, 9, 0}, // it moves
+		{4, 9, 0}, {5, 9, 0}, {5, 9, 1}, {5, 9, 2}, {5, 9, 3}, {5, 9, 4},
 	} {
-		if w.tooLong(c.count, c.moved) != c.over {
-			t.Fatalf("%d: %+v", i, c)
+		if got := w.spell(c.count, c.moved); got != c.spells {
+			t.Fatalf("%d: %+v, got %d", i, c, got)
 		}
 	}
+}
+
+// One connection may be silent for longer while the member's other ones hear something, but not for ever.
+func TestASilentTunnelIsGivenTimeWhileItsSiblingLives(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, newAgent(echo), func(c *Config) { c.PingAfter, c.PingTimeout = impatient/2, impatient/2 })
+	p, pulse := newProxy(t, w.server.URL), new(Pulse)
+	var tunnels [2]*Tunnel
+	for slot := range tunnels {
+		d := w.dialer(slot)
+		d.PingAfter, d.PingTimeout, d.Pulse = impatient/2, impatient/2, pulse
+		if slot == 0 {
+			d = p.through(d)
+		}
+		tunnels[slot] = w.serve(d)
+	}
+	began := time.Now()
+	p.mute.Store(true)
+	<-tunnels[0].Done()
+	if took := time.Since(began); took < 3*impatient/2 {
+		t.Errorf("it was ended after %v", took)
+	}
+	wait(t, "the service to see it", func() bool { return w.reg.Presence(memberID).Tunnels == 1 })
+	select {
+	case <-tunnels[1].Done():
+		t.Error("the other one was ended too")
+	default:
+	}
+}
+
+// On a line that is full of answers, the word that a member admits a request waits behind them. Who has nobody else to go to waits for it; a member
+// that only reports is given up as ever.
+func TestARequestWithNobodyElseWaitsBehindAnswers(t *testing.T) {
+	t.Parallel()
+	const patience = 500 * time.Millisecond
+	a := newAgent(func(ctx context.Context, task *gateway.Task, out gateway.Output) (gateway.Summary, error) {
+		if task.Query.Text == "small" {
+			return echo(ctx, task, out)
+		}
+		return blob(ctx, task, out)
+	})
+	w := newWorld(t, a, func(c *Config) { c.AdmissionTimeout = patience })
+	w.serve(newTrickle(t, w, 4<<10).through(w.dialer(0)))
+	var sent sync.WaitGroup
+	for range 4 {
+		answer, err := w.reg.Send(context.Background(), memberID, read("large"), gateway.Last, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sent.Go(func() {
+			defer answer.Body.Close()
+			if n, err := io.Copy(io.Discard, answer.Body); err != nil || n != blobSize {
+				t.Errorf("%d bytes, %v", n, err)
+			}
+		})
+	}
+	for chance, well := range map[gateway.Chance]bool{gateway.First: false, gateway.Last: true, gateway.Again: true} {
+		for _, task := range []*gateway.Task{read("small"), write("small")} {
+			sent.Go(func() {
+				answer, err := w.reg.Send(context.Background(), memberID, task, chance, nil)
+				if well && err != nil || !well && err == nil {
+					t.Errorf("chance %d, reads only %v: %v", chance, task.ReadOnly, err)
+				}
+				if err == nil {
+					answer.Body.Close()
+				}
+			})
+		}
+	}
+	sent.Wait()
+	w.idle()
 }

@@ -15,9 +15,13 @@ const mostUnsent = 128 << 10
 // writePiece is how much is written at once; the kernel knows what of it moves.
 const writePiece = 1 << 20
 
-// limitUnsent keeps short what waits in the kernel. A connection that is none of the kernel's keeps its buffers.
-func limitUnsent(c net.Conn) {
-	control(c, func(fd int) { _ = unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_NOTSENT_LOWAT, mostUnsent) })
+// tune readies a connection for slow lines: little waits in the kernel, and a packet that is lost is sent again at even intervals when only few
+// are on their way, and not ever more seldom. What is none of the kernel's stays as it is.
+func tune(c net.Conn) {
+	control(c, func(fd int) {
+		_ = unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_NOTSENT_LOWAT, mostUnsent)
+		_ = unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_THIN_LINEAR_TIMEOUTS, 1)
+	})
 }
 
 // confirmed is how many bytes the peer has confirmed to have received so far; 0 when that is not known.

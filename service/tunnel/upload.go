@@ -5,6 +5,8 @@ import (
 	"encoding/binary"
 	"sync/atomic"
 	"time"
+
+	"comporta/service/gateway"
 )
 
 // On a slow line a task of a megabyte is on its way for many seconds, and whatever is sent after it waits behind it. A member that has not
@@ -108,6 +110,23 @@ func (f *frames) scan(p []byte, found func(*frames)) {
 	}
 }
 
+// flowing is how much must arrive within the time for an admission to say that the line is full of answers: far more than reports.
+const flowing = 4 << 10
+
+// heldFor is how many times the time for the admission a request waits behind the answers of others.
+const heldFor = 8
+
+// held reports whether the word of the member may be held up behind its answers to others, on a slow line; then it is waited for, if nobody else
+// is left to ask.
+func (a *admission) held() bool {
+	if !a.alone {
+		return false
+	}
+	now, last := a.link.member.pulse.bytes.Load(), a.flow
+	a.flow = now
+	return now-last >= flowing && a.link.reg.clock()-a.began < heldFor*a.link.reg.cfg.AdmissionTimeout
+}
+
 // upload is a body that knows whether all of it was asked for.
 type upload struct {
 	*bytes.Reader
@@ -136,11 +155,21 @@ type admission struct {
 	// end is where the request ends among all that was sent, 0 while that is not known. arrived: the member has taken everything up to there.
 	end     int64
 	arrived bool
+	// alone: nobody else is left to take the request. flow is what had arrived from the member when the time began last.
+	alone bool
+	flow  uint64
+}
+
+func (l *link) admission(chance gateway.Chance) admission {
+	return admission{link: l, began: l.reg.clock(), alone: chance != gateway.First, flow: l.member.pulse.bytes.Load()}
 }
 
 // more answers, when the time is up, how much longer to wait; 0 when the member has had its time. As long as the request is on its way, the
 // time begins anew with everything that the member takes; once it has arrived, it began with what was taken last.
 func (a *admission) more() time.Duration {
+	if a.held() {
+		return a.link.reg.cfg.AdmissionTimeout
+	}
 	u := a.link.uploads
 	last := max(a.began, time.Duration(u.takenAt.Load()))
 	left := a.link.reg.cfg.AdmissionTimeout - (a.link.reg.clock() - last)

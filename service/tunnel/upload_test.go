@@ -132,7 +132,7 @@ func TestAMemberThatAdmitsNothingIsGivenUp(t *testing.T) {
 		defer again.Stop()
 		for ctx.Err() == nil {
 			<-again.C
-			others.Go(func() { _, _ = w.reg.Send(ctx, memberID, read(strings.Repeat("x", 20<<10)), nil) })
+			others.Go(func() { _, _ = w.reg.Send(ctx, memberID, read(strings.Repeat("x", 20<<10)), gateway.First, nil) })
 		}
 	})
 	for name, task := range map[string]*gateway.Task{"small": read("x"), "large": read(strings.Repeat("x", 200<<10)), "write": write("x")} {
