@@ -134,7 +134,7 @@ func stream(c echo.Context, r *service.Response, now func() time.Time) error {
 		boundEnd(c, r, now)
 		err = copyBody(w, r)
 	} else {
-		err = copyInTime(w, r)
+		err = copyInTime(w, r, now)
 		boundEnd(c, r, now)
 	}
 	if err == nil {
@@ -166,8 +166,8 @@ func header(h http.Header, r *service.Response) {
 	}
 }
 
-// longAgo is a deadline that is over.
-var longAgo = time.Unix(1, 0)
+// lastWords is how long a caller may take what is on its way to him when the request's time is up.
+const lastWords = time.Second
 
 // isShort holds for an answer that waits for its caller in buffers only.
 func isShort(r *service.Response) bool { return r.Length >= 0 && r.Length <= passesThrough }
@@ -186,15 +186,17 @@ func boundEnd(c echo.Context, r *service.Response, now func() time.Time) {
 	rest.BoundAnswer(c, until)
 }
 
-// copyInTime is copyBody for a caller that may stand still: when the request's time is up, a write that waits for him fails.
-func copyInTime(w *echo.Response, r *service.Response) (err error) {
+// copyInTime is copyBody for a caller that may stand still: soon after the request's time is up, a write that waits for him fails. Not at once,
+// because a caller who reads is not to blame when the rest of his answer does not come: after a write that failed, the farewell of TLS would be
+// garbage to him, and he would hear of a bad record and not of an answer that broke off.
+func copyInTime(w *echo.Response, r *service.Response, now func() time.Time) (err error) {
 	if r.Context == nil {
 		return copyBody(w, r)
 	}
 	over := make(chan struct{})
 	stop := context.AfterFunc(r.Context, func() {
 		defer close(over)
-		_ = http.NewResponseController(w).SetWriteDeadline(longAgo)
+		_ = http.NewResponseController(w).SetWriteDeadline(now().Add(lastWords))
 	})
 	defer func() {
 		if !stop() {

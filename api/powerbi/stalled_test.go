@@ -2,6 +2,7 @@ package powerbi
 
 import (
 	"context"
+	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -16,9 +17,18 @@ import (
 	"comporta/service/gateway"
 )
 
-// serving answers with these responses, one after the other, over HTTP/1.1 or HTTP/2. ended says that an answer's handler has returned; end
+// protocol is what a test's caller speaks.
+type protocol string
+
+const (
+	plain  protocol = "HTTP/1.1"
+	secure protocol = "HTTP/1.1 over TLS"
+	http2  protocol = "HTTP/2"
+)
+
+// serving answers with these responses, one after the other. ended says that an answer's handler has returned; end
 // does what closing a body does.
-func serving(t *testing.T, http2 bool, end func(), responses ...*service.Response) (server *httptest.Server, ended chan struct{}) {
+func serving(t *testing.T, speaks protocol, end func(), responses ...*service.Response) (server *httptest.Server, ended chan struct{}) {
 	t.Helper()
 	ended = make(chan struct{}, 1)
 	next := make(chan *service.Response, len(responses))
@@ -43,10 +53,10 @@ func serving(t *testing.T, http2 bool, end func(), responses ...*service.Respons
 		return streamed(c, r)
 	})
 	server = httptest.NewUnstartedServer(e)
-	if server.EnableHTTP2 = http2; http2 {
-		server.StartTLS()
-	} else {
+	if server.EnableHTTP2 = speaks == http2; speaks == plain {
 		server.Start()
+	} else {
+		server.StartTLS()
 	}
 	t.Cleanup(server.Close)
 	return server, ended
@@ -54,10 +64,11 @@ func serving(t *testing.T, http2 bool, end func(), responses ...*service.Respons
 
 // A caller that never reads holds his answer no longer than the request may take, and what he gets of it is visibly broken.
 func TestACallerThatStandsStillIsCutWhenTheTimeIsUp(t *testing.T) {
-	for name, http2 := range map[string]bool{"HTTP/1.1": false, "HTTP/2": true} {
-		t.Run(name, func(t *testing.T) {
+	for _, speaks := range []protocol{plain, secure, http2} {
+		t.Run(string(speaks), func(t *testing.T) {
+			t.Parallel()
 			ctx, end := context.WithCancel(context.Background())
-			server, ended := serving(t, http2, end, &service.Response{Context: ctx, Length: -1, Body: io.NopCloser(zeros{})})
+			server, ended := serving(t, speaks, end, &service.Response{Context: ctx, Length: -1, Body: io.NopCloser(zeros{})})
 			resp, err := server.Client().Get(server.URL)
 			if err != nil {
 				t.Fatal(err)
@@ -79,6 +90,40 @@ func TestACallerThatStandsStillIsCutWhenTheTimeIsUp(t *testing.T) {
 	}
 }
 
+// untilTheEnd is an answer of which the rest does not come in the request's time.
+type untilTheEnd struct {
+	io.Reader
+	ctx context.Context
+}
+
+func (u *untilTheEnd) Read(p []byte) (int, error) {
+	if n, err := u.Reader.Read(p); err == nil {
+		return n, nil
+	}
+	<-u.ctx.Done()
+	return copy(p, strings.Repeat("x", 3000)), gateway.Wrap(gateway.CodeTimeout, u.ctx.Err(), "The time is up.")
+}
+
+// A caller who reads sees an answer that its member does not bring to an end in time break off, and not an error of the encryption.
+func TestAnAnswerThatIsNotCompleteInTimeBreaksOffInOrder(t *testing.T) {
+	for _, speaks := range []protocol{plain, secure} {
+		t.Run(string(speaks), func(t *testing.T) {
+			t.Parallel()
+			ctx, end := context.WithCancel(context.Background())
+			server, _ := serving(t, speaks, end, &service.Response{Context: ctx, Length: -1, Body: io.NopCloser(&untilTheEnd{strings.NewReader("some"), ctx})})
+			resp, err := server.Client().Get(server.URL)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer resp.Body.Close()
+			time.AfterFunc(50*time.Millisecond, end)
+			if got, err := io.ReadAll(resp.Body); !strings.HasPrefix(string(got), "some") || !errors.Is(err, io.ErrUnexpectedEOF) {
+				t.Errorf("%q, %v", got, err)
+			}
+		})
+	}
+}
+
 // An answer that was complete in time leaves its connection as it was.
 func TestAConnectionOutlivesAnswersThatCameInTime(t *testing.T) {
 	long := strings.Repeat("x", 100_000)
@@ -89,7 +134,7 @@ func TestAConnectionOutlivesAnswersThatCameInTime(t *testing.T) {
 		}
 		last := answer()
 		last.Context = nil
-		server, _ := serving(t, false, end, answer(), last)
+		server, _ := serving(t, plain, end, answer(), last)
 		for _, reused := range []bool{false, true} {
 			req, _ := http.NewRequest("GET", server.URL, nil)
 			trace := &httptrace.ClientTrace{GotConn: func(c httptrace.GotConnInfo) {
@@ -121,7 +166,7 @@ func (u unasked) Done() <-chan struct{} {
 }
 
 func TestAShortAnswerPaysNothingForThat(t *testing.T) {
-	server, _ := serving(t, false, func() {}, &service.Response{Context: unasked{context.Background(), t}, Length: 3, Body: io.NopCloser(strings.NewReader("abc"))})
+	server, _ := serving(t, plain, func() {}, &service.Response{Context: unasked{context.Background(), t}, Length: 3, Body: io.NopCloser(strings.NewReader("abc"))})
 	resp, err := server.Client().Get(server.URL)
 	if err != nil {
 		t.Fatal(err)

@@ -49,8 +49,8 @@ var (
 	overLimit    = []string{string(gateway.CodeConcurrencyLimit)}
 )
 
-// noticed is within what time a silent connection is found out: a ping after 5 s, and 5 s for its answer.
-const noticed = 10 * time.Second
+// noticed is within what time a silent connection is found out: a ping after 5 s, 5 s for something to come, and a quarter more.
+const noticed = 12500 * time.Millisecond
 
 // faults is everything that the suite does to a cluster. Unless a name says otherwise, it happens to the first member alone.
 var faults = []fault{
@@ -76,7 +76,7 @@ var faults = []fault{
 	{name: "loss of 10 %", network: true, strike: line(lossy, lossy), lift: line(good, good), hold: 6 * time.Second},
 	{name: "duplicates", network: true, strike: line(doubled, doubled), lift: line(good, good), hold: 4 * time.Second},
 	{name: "corruption of 1 %", network: true, strike: line(corrupted, corrupted), lift: line(good, good), hold: 6 * time.Second},
-	{name: "256 kbit per s", network: true, strike: line(narrow, narrow), lift: line(good, good), hold: 8 * time.Second, fresh: 15 * time.Second, held: 15 * time.Second},
+	{name: "256 kbit per s", network: true, strike: line(narrow, narrow), lift: line(good, good), hold: 25 * time.Second, fresh: 45 * time.Second, held: 45 * time.Second},
 	{name: "interface down and up", network: true, strike: interfaceTo("down"), lift: interfaceTo("up"), hold: 4 * time.Second},
 	{name: "large packets vanish", network: true, strike: line(blackHole, blackHole), lift: line(good, good), hold: 12 * time.Second, reads: cutReads, writes: cutWrites, fresh: noticed, held: noticed},
 

@@ -10,7 +10,7 @@ import (
 // mostUnsent is how much the kernel may hold of what a connection has not sent yet. The kernel makes its buffers large on a fast line, up to
 // megabytes, and when the line turns slow, everything that is sent waits for them: half a minute at 256 kbit/s. What is on its way and not
 // confirmed is not counted, so a fast line stays fast.
-const mostUnsent = 128 << 10
+const mostUnsent = 32 << 10
 
 // writePiece is how much is written at once; the kernel knows what of it moves.
 const writePiece = 1 << 20
