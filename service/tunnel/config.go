@@ -37,7 +37,7 @@ type Config struct {
 	// PingAfter is how long a connection may be silent before it is pinged, PingTimeout how much longer it may stay silent then (5 s each): a
 	// dead network is noticed after their sum, or a quarter later.
 	PingAfter, PingTimeout time.Duration
-	// ReportTimeout closes a tunnel whose member answers pings but sends no report (60 s).
+	// ReportTimeout closes a tunnel whose member is heard but sends no report (60 s).
 	ReportTimeout time.Duration
 	// HandshakeTimeout bounds the time between the Upgrade and the first report (10 s).
 	HandshakeTimeout time.Duration

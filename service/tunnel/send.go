@@ -56,7 +56,11 @@ func (r *Registry) Send(ctx context.Context, id gateway.ID, task *gateway.Task, 
 	answer, failure := m.try(ctx, l, task, chance)
 	if failure != nil && l != nil && failure.Phase == gateway.PhaseNotSent && ctx.Err() == nil {
 		// The member's other tunnel, if that one showed life meanwhile or this one broke at once: one dead connection is not a dead member.
-		if other := m.pick(r.clock(), l, task.ReadOnly); other != nil && (l.lost() || other.heardSince(began)) {
+		lost := l.lost()
+		if !lost {
+			chance = gateway.First // it was waited for already
+		}
+		if other := m.pick(r.clock(), l, task.ReadOnly); other != nil && (lost || other.heardSince(began)) {
 			answer, failure = m.try(ctx, other, task, chance)
 		}
 	}
