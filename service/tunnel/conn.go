@@ -18,6 +18,8 @@ type conn struct {
 	clock  func() time.Duration
 	// pulse is that of the member's tunnels.
 	pulse *Pulse
+	// own is what of it arrived here.
+	own atomic.Uint64
 	// heard is the clock's reading at the last byte that arrived.
 	heard atomic.Int64
 	// reads and writes are odd while a Read or a piece of a Write waits; each ends with another number.
@@ -44,6 +46,7 @@ func (c *conn) Read(p []byte) (int, error) {
 	c.reads.Add(1)
 	if n > 0 {
 		c.heard.Store(int64(c.clock()))
+		c.own.Add(uint64(n))
 		c.pulse.bytes.Add(uint64(n))
 	}
 	return n, err

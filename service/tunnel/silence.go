@@ -12,8 +12,8 @@ import (
 // pingEvery is how long a connection may be silent before it is pinged, and how much longer before it is given up, unless a setting says otherwise.
 const pingEvery = 5 * time.Second
 
-// pingPatience is how long net/http waits for the answer to a ping: without bounds of its own, because silence ends the connection long before.
-const pingPatience = time.Hour
+// pingPatience is how long net/http waits for the answer to a ping: silence ends a dead connection long before, and a living one may take its time.
+const pingPatience = 2 * time.Minute
 
 // quietSpells is how many spells in a row, of equal length, something must have waited in vain, and siblingSpells how many while other tunnels
 // of the member hear something: then the line lives and the peer too, and what is silent is one connection. On a line that drops packets for
@@ -57,7 +57,7 @@ func (c *conn) watch(limit time.Duration, tell func(what string)) {
 		case <-spell.C:
 		}
 		most := quietSpells
-		if others.spell(1, c.pulse.bytes.Load()) < quietSpells {
+		if others.spell(1, c.pulse.bytes.Load()-c.own.Load()) < quietSpells {
 			most = siblingSpells
 		}
 		silent, stuck := reads.spell(c.reads.Load(), 0), writes.spell(c.writes.Load(), confirmed(bare(c.Conn)))

@@ -117,14 +117,15 @@ const flowing = 4 << 10
 const heldFor = 8
 
 // held reports whether the word of the member may be held up behind its answers to others, on a slow line; then it is waited for, if nobody else
-// is left to ask.
+// is left to ask. Not if this tunnel is silent and only others of the member bring something: then it is dead, and they are not.
 func (a *admission) held() bool {
 	if !a.alone {
 		return false
 	}
 	now, last := a.link.member.pulse.bytes.Load(), a.flow
 	a.flow = now
-	return now-last >= flowing && a.link.reg.clock()-a.began < heldFor*a.link.reg.cfg.AdmissionTimeout
+	clock, patience := a.link.reg.clock(), a.link.reg.cfg.AdmissionTimeout
+	return now-last >= flowing && a.link.heardSince(clock-patience) && clock-a.began < heldFor*patience
 }
 
 // upload is a body that knows whether all of it was asked for.
