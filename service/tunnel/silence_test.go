@@ -181,8 +181,7 @@ func TestASilentTunnelIsGivenTimeWhileItsSiblingLives(t *testing.T) {
 	}
 }
 
-// On a line that is full of answers, the word that a member admits a request waits behind them. Who has nobody else to go to waits for it; a member
-// that only reports is given up as ever.
+// On a line that is full of answers, the word that a member admits a request waits behind them. Who has nobody else to go to waits for it.
 func TestARequestWithNobodyElseWaitsBehindAnswers(t *testing.T) {
 	t.Parallel()
 	const patience = 500 * time.Millisecond
