@@ -179,7 +179,7 @@ func (r *running) attempt(member gateway.ID, last bool) (*gateway.Answer, error)
 	chance := gateway.First
 	switch {
 	case slices.ContainsFunc(r.tried, func(f failedTry) bool { return f.member == member }):
-		chance = gateway.Again // mayTry: nobody else is left
+		chance = gateway.Again
 	case last:
 		chance = gateway.Last
 	}

@@ -4,10 +4,10 @@ package gateway
 type Chance int
 
 const (
-	// First: somebody else is left to take the request.
+	// First: somebody else stands behind this member in the plan.
 	First Chance = iota
-	// Last: nobody else is left. A member whose answers come in slowly is waited for longer.
+	// Last: nobody does. A member that brings answers to others is waited for longer.
 	Last
-	// Again: nobody else is left, and the member let an attempt of this request wait already. Waited for like Last, also if the member is in doubt.
+	// Again: everybody in the plan was tried, and this member's attempt was lost. It is waited for like Last, also if it is in doubt.
 	Again
 )

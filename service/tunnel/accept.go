@@ -97,7 +97,8 @@ func (r *Registry) upgrade(w http.ResponseWriter, c visitor) *gateway.Error {
 	}
 	rest, _ := io.ReadAll(io.LimitReader(buffered.Reader, int64(buffered.Reader.Buffered())))
 	_ = raw.SetDeadline(time.Time{}) // the server's own are not for tunnels
-	connection := newConn(raw, bytes.NewReader(rest), r.clock, &r.member(c.Member).pulse)
+	m := r.member(c.Member)
+	connection := newConn(raw, bytes.NewReader(rest), r.clock, &m.pulse)
 	go func() {
 		defer r.running.Done()
 		defer connection.Close()
@@ -110,7 +111,7 @@ func (r *Registry) upgrade(w http.ResponseWriter, c visitor) *gateway.Error {
 			r.cfg.Log.Debug("tunnel: the member left during the upgrade", "member", c.Member, "error", err)
 			return
 		}
-		r.serve(connection, c, watch)
+		r.serve(m, connection, c, watch)
 	}()
 	return nil
 }

@@ -61,14 +61,13 @@ type link struct {
 }
 
 // serve runs one tunnel from the 101 to its end. watch closes the connection unless it is moved on by reports.
-func (r *Registry) serve(c *conn, who visitor, watch *time.Timer) {
+func (r *Registry) serve(m *member, c *conn, who visitor, watch *time.Timer) {
 	u := newUploads(c)
 	client, err := newClient(u, r.cfg)
 	if err != nil {
 		r.cfg.Log.Debug("tunnel: no HTTP/2", "member", who.Member, "error", err)
 		return
 	}
-	m := r.member(who.Member)
 	l := &link{claims: who.claims, key: who.key, member: m, reg: r, conn: c, uploads: u, client: client, told: make(chan struct{}, 1), laneKnown: make(chan struct{})}
 	m.add(l)
 	var lanes sync.WaitGroup
@@ -259,24 +258,25 @@ func tidy(report Report) Report {
 	return report
 }
 
-// command writes to the control stream whatever the member is to be told, the newest of each kind, until quiet is closed.
+// command writes to the control stream whatever the member is to be told, the newest of each kind, until quiet is closed. When there is
+// nothing it says that, every PingAfter: HTTP/2 shows the service nothing of a large frame that creeps in, so that it would be silent towards a
+// living member.
 func (l *link) command(quiet <-chan struct{}, in *io.PipeWriter) {
 	defer in.Close()
-	lines := json.NewEncoder(in)
+	lines, sign := json.NewEncoder(in), time.NewTicker(l.reg.cfg.PingAfter)
+	defer sign.Stop()
 	for {
 		select {
 		case <-quiet:
 			return
 		case <-l.told:
+		case <-sign.C:
 		}
 		l.mu.Lock()
-		settings, advice := l.settings, l.advice
+		c := command{Settings: l.settings, ReconnectAfterMillis: l.advice}
 		l.settings, l.advice = nil, nil
 		l.mu.Unlock()
-		if settings != nil && lines.Encode(command{Settings: settings}) != nil {
-			return
-		}
-		if advice != nil && lines.Encode(command{ReconnectAfterMillis: advice}) != nil {
+		if lines.Encode(c) != nil {
 			return
 		}
 	}

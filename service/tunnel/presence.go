@@ -18,7 +18,8 @@ type member struct {
 	// usable are the tunnels that take new requests.
 	usable atomic.Pointer[[]*link]
 	// turn spreads requests over equally good tunnels.
-	turn  atomic.Uint32
+	turn atomic.Uint32
+	// pulse is what arrives over all its tunnels.
 	pulse Pulse
 	// untold counts the changes of presence that OnPresence was not yet called for.
 	untold atomic.Int64

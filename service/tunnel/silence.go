@@ -44,32 +44,40 @@ func (w *waiting) spell(count, moved uint64) int {
 	return w.spells
 }
 
+// vigil is what is remembered of a connection from one spell to the next.
+type vigil struct{ reads, writes, others waiting }
+
+// look is done once in a spell, and returns what has been waited for in vain for too long; "" when all is well.
+func (v *vigil) look(c *conn) string {
+	most := quietSpells
+	if v.others.spell(1, c.pulse.bytes.Load()-c.own.Load()) < quietSpells {
+		most = siblingSpells
+	}
+	silent, stuck := v.reads.spell(c.reads.Load(), 0), v.writes.spell(c.writes.Load(), confirmed(bare(c.Conn)))
+	switch {
+	case silent >= most:
+		return "nothing arrives"
+	case stuck >= most:
+		return "nothing can be sent"
+	}
+	return ""
+}
+
 // watch closes the connection when nothing arrives, or nothing of what is to be sent leaves, for limit or a quarter more, and says so: twice as
 // long while the others live. It returns when the connection is closed.
 func (c *conn) watch(limit time.Duration, tell func(what string)) {
 	spell := time.NewTicker(max(limit/quietSpells, time.Millisecond))
 	defer spell.Stop()
-	var reads, writes, others waiting
-	for {
+	for v := (vigil{}); ; {
 		select {
 		case <-c.done:
 			return
 		case <-spell.C:
 		}
-		most := quietSpells
-		if others.spell(1, c.pulse.bytes.Load()-c.own.Load()) < quietSpells {
-			most = siblingSpells
+		if what := v.look(c); what != "" {
+			tell(what)
+			c.Close()
+			return
 		}
-		silent, stuck := reads.spell(c.reads.Load(), 0), writes.spell(c.writes.Load(), confirmed(bare(c.Conn)))
-		switch {
-		case silent >= most:
-			tell("nothing arrives")
-		case stuck >= most:
-			tell("nothing can be sent")
-		default:
-			continue
-		}
-		c.Close()
-		return
 	}
 }

@@ -9,22 +9,25 @@ import (
 	"net/url"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"comporta/service/gateway"
 )
 
-// trickle is a line on which pieces of size pass in the given direction every 10 ms, and whose buffers are small.
+// trickle is a line on which pieces of size pass in either direction every 10 ms, and which has room for some of them. As many bytes as quick
+// says pass at once before.
 type trickle struct {
-	address *url.URL
-	size    int
+	address    *url.URL
+	size, room int
+	quick      atomic.Int64
 }
 
-func newTrickle(t *testing.T, w *world, size int) *trickle {
+func newTrickle(t *testing.T, w *world, size, room int) *trickle {
 	t.Helper()
 	target := strings.TrimPrefix(w.server.URL, "http://")
-	c := &trickle{size: size}
+	c := &trickle{size: size, room: room}
 	c.address = &url.URL{Scheme: "http", Host: raw(t, func(member net.Conn) {
 		service, err := net.Dial("tcp", target)
 		if err != nil {
@@ -43,14 +46,29 @@ func newTrickle(t *testing.T, w *world, size int) *trickle {
 
 func (c *trickle) carry(to, from net.Conn) {
 	defer to.Close()
-	defer from.Close()
+	pieces := make(chan []byte, c.room)
+	defer func() {
+		from.Close()
+		for range pieces { // until its reader has ended
+		}
+	}()
+	go func() {
+		defer close(pieces)
+		for {
+			piece := make([]byte, c.size)
+			n, err := from.Read(piece)
+			if pieces <- piece[:n]; err != nil {
+				return
+			}
+		}
+	}()
 	next := time.NewTicker(10 * time.Millisecond)
 	defer next.Stop()
-	piece := make([]byte, c.size)
-	for {
-		n, err := from.Read(piece)
-		<-next.C
-		if _, failed := to.Write(piece[:n]); failed != nil || err != nil {
+	for piece := range pieces {
+		if c.quick.Add(-int64(len(piece))) < 0 {
+			<-next.C
+		}
+		if _, err := to.Write(piece); err != nil {
 			return
 		}
 	}
@@ -68,7 +86,7 @@ const impatient = time.Second
 func TestASlowLineIsNotADeadOne(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, newAgent(blob), func(c *Config) { c.PingAfter, c.PingTimeout = impatient/2, impatient/2 })
-	d := newTrickle(t, w, 4<<10).through(w.dialer(0))
+	d := newTrickle(t, w, 4<<10, 0).through(w.dialer(0))
 	d.PingAfter, d.PingTimeout = impatient/2, impatient/2
 	tun := w.serve(d)
 	began := time.Now()
@@ -98,6 +116,31 @@ func TestASlowLineIsNotADeadOne(t *testing.T) {
 	default:
 	}
 	w.idle()
+}
+
+// A line that was fast has made frames large; when it turns slow, the service sees nothing of one until it has all of it, and has nothing to
+// confirm. The member must hear something all the same.
+func TestOneLargeFrameOnALineThatTurnsSlow(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, newAgent(blob), func(c *Config) { c.PingAfter, c.PingTimeout = impatient/2, impatient/2 })
+	line := newTrickle(t, w, 1<<10, 1<<10)
+	line.quick.Store(300 << 10)
+	d := line.through(w.dialer(0))
+	d.PingAfter, d.PingTimeout, d.ReportEvery = impatient/2, impatient/2, time.Minute
+	tun := w.serve(d)
+	answer, err := w.send(read("x"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	if n, err := io.Copy(io.Discard, answer.Body); err != nil || n != blobSize {
+		t.Errorf("%d bytes, %v", n, err)
+	}
+	select {
+	case <-tun.Done():
+		t.Error("the tunnel was ended")
+	default:
+	}
 }
 
 // blob answers with much, in one piece.
@@ -192,7 +235,7 @@ func TestARequestWithNobodyElseWaitsBehindAnswers(t *testing.T) {
 		return blob(ctx, task, out)
 	})
 	w := newWorld(t, a, func(c *Config) { c.AdmissionTimeout = patience })
-	w.serve(newTrickle(t, w, 2<<10).through(w.dialer(0)))
+	w.serve(newTrickle(t, w, 2<<10, 0).through(w.dialer(0)))
 	var sent sync.WaitGroup
 	for range 3 {
 		answer, err := w.reg.Send(context.Background(), memberID, read("large"), gateway.Last, nil)
@@ -223,5 +266,67 @@ func TestARequestWithNobodyElseWaitsBehindAnswers(t *testing.T) {
 	if longest := max(<-slowest, <-slowest, <-slowest, <-slowest); longest < patience {
 		t.Errorf("all were admitted after %v; the line is not full", longest)
 	}
+	w.idle()
+}
+
+// The others are those of the same member, and not the connection itself: who goes on to talk and takes nothing is given no more time for that.
+func TestOnlySiblingsGiveAConnectionMoreTime(t *testing.T) {
+	for name, c := range map[string]struct {
+		hears      func(*conn)
+		looks      int
+		read, sent bool
+		want       string
+	}{
+		"nobody hears anything":      {func(*conn) {}, quietSpells, true, false, "nothing arrives"},
+		"a sibling hears":            {func(c *conn) { c.pulse.bytes.Add(1) }, siblingSpells, true, false, "nothing arrives"},
+		"it talks and takes nothing": {func(c *conn) { c.own.Add(1); c.pulse.bytes.Add(1) }, quietSpells, false, true, "nothing can be sent"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			near, far := net.Pipe()
+			defer near.Close()
+			defer far.Close()
+			conn := newConn(near, bytes.NewReader(nil), func() time.Duration { return 0 }, nil)
+			if c.read {
+				conn.reads.Store(1)
+			}
+			if c.sent {
+				conn.writes.Store(1)
+			}
+			var v vigil
+			for i := range c.looks {
+				if what := v.look(conn); what != "" {
+					t.Fatalf("%s at look %d", what, i)
+				}
+				c.hears(conn)
+			}
+			if what := v.look(conn); what != c.want {
+				t.Errorf("%q after %d looks", what, c.looks)
+			}
+		})
+	}
+}
+
+// A member that only reports has no answers that its word could wait behind: nobody waits for it longer, also who has nobody else to go to.
+func TestAMemberThatOnlyReportsIsGivenUp(t *testing.T) {
+	t.Parallel()
+	const patience = 500 * time.Millisecond
+	a, decide := newAgent(echo), make(chan struct{})
+	a.admit = func() (func(), *gateway.Error) {
+		<-decide
+		return func() {}, nil
+	}
+	w := newWorld(t, a, func(c *Config) { c.AdmissionTimeout = patience })
+	d := w.dialer(0)
+	d.ReportEvery = patience / 4
+	w.serve(d)
+	for _, task := range []*gateway.Task{read("x"), write("x")} {
+		began := time.Now()
+		_, err := w.reg.Send(context.Background(), memberID, task, gateway.Last, nil)
+		phase(t, err, gateway.PhaseNotSent, gateway.CodeUnreachable)
+		if took := time.Since(began); took > heldFor*patience/2 {
+			t.Errorf("it was given up after %v", took)
+		}
+	}
+	close(decide)
 	w.idle()
 }

@@ -71,7 +71,7 @@ type wireError struct {
 	Elsewhere        bool             `json:"elsewhere,omitempty"`
 }
 
-// command is one line from the service to a member. Exactly one field is set; a member ignores lines that it does not know.
+// command is one line from the service to a member. One without a field is a sign of life; a member ignores lines that it does not know.
 type command struct {
 	Settings             *gateway.MemberSettings `json:"settings,omitempty"`
 	ReconnectAfterMillis *int64                  `json:"reconnectAfterMillis,omitempty"`
