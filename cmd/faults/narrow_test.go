@@ -26,12 +26,12 @@ func TestTheOnlyMemberOnASlowLineServes(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.members[0].wire.set(narrow, narrow)
-	until := time.Now().Add(10 * time.Second)
+	end := time.Now().Add(10 * time.Second)
 	var callers sync.WaitGroup
 	var answered, large atomic.Int64
 	ask := func(k kind, rows int, done *atomic.Int64) {
 		callers.Go(func() {
-			for time.Now().Before(until) {
+			for time.Now().Before(end) {
 				n := numbers.Add(1)
 				text := fmt.Sprintf("select %d + 0 * i as n, repeat('x', %d) as pad from generate_series(1, %d) i", n, padding, rows)
 				if k == write {

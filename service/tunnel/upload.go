@@ -110,24 +110,6 @@ func (f *frames) scan(p []byte, found func(*frames)) {
 	}
 }
 
-// flowing is how much must arrive within the time for an admission to say that the line is full of answers: far more than reports.
-const flowing = 4 << 10
-
-// heldFor is how many times the time for the admission a request waits behind the answers of others.
-const heldFor = 8
-
-// held reports whether the word of the member may be held up behind its answers to others, on a slow line; then it is waited for, if nobody else
-// is left to ask. Not if this tunnel is silent and only others of the member bring something: then it is dead, and they are not.
-func (a *admission) held() bool {
-	if !a.alone {
-		return false
-	}
-	now, last := a.link.member.pulse.bytes.Load(), a.flow
-	a.flow = now
-	clock, patience := a.link.reg.clock(), a.link.reg.cfg.AdmissionTimeout
-	return now-last >= flowing && a.link.heardSince(clock-patience) && clock-a.began < heldFor*patience
-}
-
 // upload is a body that knows whether all of it was asked for.
 type upload struct {
 	*bytes.Reader
@@ -185,4 +167,22 @@ func (a *admission) more() time.Duration {
 	}
 	a.arrived = a.end != 0 && u.taken.Load()+takenLate >= a.end
 	return left
+}
+
+// flowing is how much must arrive within the time for an admission to say that the line is full of answers: far more than reports.
+const flowing = 4 << 10
+
+// heldFor is how many times the time for the admission a request waits behind the answers of others.
+const heldFor = 8
+
+// held reports whether the word of the member may be held up behind its answers to others, on a slow line; then it is waited for, if nobody else
+// is left to ask. Not if this tunnel is silent and only others of the member bring something: then it is dead, and they are not.
+func (a *admission) held() bool {
+	if !a.alone {
+		return false
+	}
+	now, last := a.link.member.pulse.bytes.Load(), a.flow
+	a.flow = now
+	clock, patience := a.link.reg.clock(), a.link.reg.cfg.AdmissionTimeout
+	return now-last >= flowing && a.link.heardSince(clock-patience) && clock-a.began < heldFor*patience
 }
