@@ -69,6 +69,6 @@ func wireSamples(t *testing.T) string {
 		}
 		fmt.Fprintf(&b, "%s %s\n", sample.name, text)
 	}
-	fmt.Fprintf(&b, "error %s\nsummary %s\nlane task %q\nlane whole %q\n", encodeError(e), encodeSummary(summary), code, box.take(nil))
+	fmt.Fprintf(&b, "error %s\nsummary %s\nlane task %q\nlane whole %q\n", encodeError(e), encodeSummary(summary), code, box.take(nil, 2*laneRoom))
 	return b.String()
 }

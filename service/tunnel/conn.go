@@ -52,11 +52,18 @@ func (c *conn) Read(p []byte) (int, error) {
 	return n, err
 }
 
+// smallPiece is so little that it leaves before a slow line is taken for a stuck one.
+const smallPiece = 32 << 10
+
 // Write writes in pieces.
 func (c *conn) Write(p []byte) (written int, err error) {
+	piece := len(p)
+	if piece > smallPiece {
+		piece = writePiece(bare(c.Conn))
+	}
 	for {
 		c.writes.Add(1)
-		n, err := c.Conn.Write(p[written:min(written+writePiece, len(p))])
+		n, err := c.Conn.Write(p[written:min(written+piece, len(p))])
 		c.writes.Add(1)
 		if written += n; err != nil || written == len(p) {
 			return written, err

@@ -5,8 +5,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"io"
-	"runtime"
-	"sync"
 
 	"comporta/service/gateway"
 )
@@ -99,108 +97,4 @@ func decodeWhole(payload []byte) (h gateway.AnswerHeader, s gateway.Summary, bod
 		return h, s, nil, errLane
 	}
 	return h, s, payload[end:], nil
-}
-
-// outbox gathers frames while the ones before them are being written, so that as many as come together cost one write.
-type outbox struct {
-	mu     sync.Mutex
-	more   sync.Cond // there is something to take, or it is closed
-	room   sync.Cond // something was taken, or it is closed
-	frames []byte
-	closed bool
-	// batch is what Read is giving out, given how much of it is out.
-	batch []byte
-	given int
-}
-
-func newOutbox() *outbox {
-	b := &outbox{}
-	b.more.L, b.room.L = &b.mu, &b.mu
-	return b
-}
-
-// put adds a frame whose payload is head followed by body. It reports false when nothing can be sent any more.
-func (b *outbox) put(kind byte, call uint32, head, body []byte) bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.add(kind, call, head, body)
-}
-
-// putWhenRoom is put, but it waits while too much waits already. before, if there is one, is called in any case, when the waiting is over.
-func (b *outbox) putWhenRoom(kind byte, call uint32, head, body []byte, before func()) bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	for len(b.frames) > laneRoom && !b.closed {
-		b.room.Wait()
-	}
-	if before != nil {
-		before()
-	}
-	return b.add(kind, call, head, body)
-}
-
-func (b *outbox) add(kind byte, call uint32, head, body []byte) bool {
-	if b.closed {
-		return false
-	}
-	if len(b.frames) == 0 {
-		b.more.Signal()
-	}
-	b.frames = binary.BigEndian.AppendUint32(b.frames, uint32(frameHead-4+len(head)+len(body)))
-	b.frames = append(b.frames, kind)
-	b.frames = binary.BigEndian.AppendUint32(b.frames, call)
-	b.frames = append(append(b.frames, head...), body...)
-	return true
-}
-
-// full reports whether too much waits.
-func (b *outbox) full() bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return len(b.frames) > laneRoom
-}
-
-// take waits for frames and returns all there are; nil when the outbox is closed. It gives back the slice of the take before.
-func (b *outbox) take(before []byte) []byte {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	for len(b.frames) == 0 && !b.closed {
-		b.more.Wait()
-		// Let those that are about to add frames do so: on a busy machine that saves most of the writes, on an idle one it costs nothing.
-		b.mu.Unlock()
-		runtime.Gosched()
-		b.mu.Lock()
-	}
-	if b.closed {
-		return nil
-	}
-	batch := b.frames
-	if cap(before) > 2*laneRoom {
-		before = nil
-	}
-	b.frames = before[:0]
-	b.room.Broadcast()
-	return batch
-}
-
-// Read makes the outbox the body of a request. One goroutine reads.
-func (b *outbox) Read(p []byte) (int, error) {
-	if b.given == len(b.batch) {
-		if b.batch, b.given = b.take(b.batch), 0; b.batch == nil {
-			return 0, io.EOF
-		}
-	}
-	n := copy(p[:min(len(p), uploadPiece)], b.batch[b.given:])
-	b.given += n
-	return n, nil
-}
-
-// Close lets nothing in or out any more.
-func (b *outbox) Close() error {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.closed = true
-	b.more.Broadcast()
-	b.room.Broadcast()
-	return nil
 }

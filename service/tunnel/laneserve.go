@@ -69,9 +69,14 @@ func (h *handler) serveLane(w http.ResponseWriter, req *http.Request) {
 	stop := context.AfterFunc(ctx, func() { s.out.Close() })
 	defer stop()
 	w.WriteHeader(http.StatusOK)
+	s.write(w)
+}
+
+// write sends what comes into the outbox until the lane ends.
+func (s *laneServer) write(w http.ResponseWriter) {
 	flush := http.NewResponseController(w).Flush
 	for batch := []byte(nil); flush() == nil; {
-		if batch = s.out.take(batch); batch == nil {
+		if batch = s.out.take(batch, lanePiece); batch == nil {
 			return
 		}
 		if _, err := w.Write(batch); err != nil {

@@ -18,13 +18,6 @@ const (
 	flushAfter = 500 * time.Millisecond
 )
 
-// Pieces of large writes are between minPiece and frameSize; they grow when one took less than quickPiece, and shrink above slowPiece.
-const (
-	minPiece   = 16 << 10
-	quickPiece = 20 * time.Millisecond
-	slowPiece  = 200 * time.Millisecond
-)
-
 var errEnded = errors.New("the answer has ended")
 
 // output is a gateway.Output over an HTTP/2 response. Its timer writes from another goroutine, so everything is under mu.
@@ -48,8 +41,7 @@ type output struct {
 	// for the end of the answer: with it the caller has all, and must find the place free. An answer that fails after it stays short by it.
 	taken int64
 	last  bool
-	// piece is how much of a large write goes out at once; 0 before the first.
-	piece int
+	pace  pace
 	err   error
 }
 
@@ -140,26 +132,19 @@ func (o *output) complete() bool {
 	return o.header.PromisedLength > 0 && o.taken == o.header.PromisedLength
 }
 
-// writePieces writes p in pieces, each a frame of its own. Between the bytes of a frame nothing else of the tunnel comes through, not even
-// the answer to a ping, so pieces that take long make the next ones smaller; large ones spare work on a fast line. A rest waits in the
-// buffer: net/http would keep it in its own, if it is small, and nobody would send it while the data source is silent.
+// writePieces writes p in pieces. A rest waits in the buffer: net/http would keep it in its own, if it is small, and nobody would send it while the
+// data source is silent.
 func (o *output) writePieces(p []byte) (written int, err error) {
-	o.piece = max(o.piece, minPiece)
 	most := len(p)
 	if o.complete() {
 		most--
 	}
-	for most-written >= minPiece && o.err == nil {
+	for most-written >= firstPiece && o.err == nil {
 		began := o.clock()
 		var n int
-		n, o.err = o.w.Write(p[written:min(written+o.piece, most)])
+		n, o.err = o.w.Write(p[written:min(written+o.pace.next(), most)])
 		written += n
-		switch took := o.clock() - began; {
-		case took < quickPiece:
-			o.piece = min(2*o.piece, frameSize)
-		case took > slowPiece:
-			o.piece = max(o.piece/2, minPiece)
-		}
+		o.pace.took(n, o.clock()-began)
 	}
 	if o.err == nil && written < len(p) {
 		o.hold(p[written:])

@@ -330,3 +330,45 @@ func TestAMemberThatOnlyReportsIsGivenUp(t *testing.T) {
 	close(decide)
 	w.idle()
 }
+
+// A member that does not admit, while its answers to others come over a fast line, has no line to blame: it is given up like any other.
+func TestAStuckMemberOnAFastLineIsGivenUp(t *testing.T) {
+	t.Parallel()
+	const patience = 500 * time.Millisecond
+	var stuck atomic.Bool
+	decide := make(chan struct{})
+	a := newAgent(func(ctx context.Context, _ *gateway.Task, out gateway.Output) (gateway.Summary, error) {
+		err := out.Begin(gateway.AnswerHeader{})
+		for piece := make([]byte, 1<<20); err == nil && ctx.Err() == nil; {
+			_, err = out.Write(piece)
+		}
+		return gateway.Summary{}, err
+	})
+	a.admit = func() (func(), *gateway.Error) {
+		if stuck.Load() {
+			<-decide
+		}
+		return func() {}, nil
+	}
+	w := newWorld(t, a, func(c *Config) { c.AdmissionTimeout = patience })
+	w.serve(w.dialer(0))
+	answer, err := w.send(read("without end"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var reader sync.WaitGroup
+	reader.Go(func() { _, _ = io.Copy(io.Discard, answer.Body) })
+	stuck.Store(true)
+	for _, task := range []*gateway.Task{read("x"), write("x")} {
+		began := time.Now()
+		_, err := w.reg.Send(context.Background(), memberID, task, gateway.Last, nil)
+		phase(t, err, gateway.PhaseNotSent, gateway.CodeUnreachable)
+		if took := time.Since(began); took > heldFor*patience/2 {
+			t.Errorf("it was given up after %v", took)
+		}
+	}
+	close(decide)
+	answer.Body.Close()
+	reader.Wait()
+	w.idle()
+}

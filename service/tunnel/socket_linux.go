@@ -3,6 +3,7 @@ package tunnel
 import (
 	"net"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -12,8 +13,14 @@ import (
 // confirmed is not counted, so a fast line stays fast.
 const mostUnsent = 32 << 10
 
-// writePiece is how much is written at once; the kernel knows what of it moves.
-const writePiece = 1 << 20
+// writePiece is how much is written at once, since the kernel knows what of it moves; where it does not (before Linux 4.1, in sandboxes that are
+// only like Linux), that must be seen by the pieces.
+func writePiece(c net.Conn) int {
+	if confirmed(c) == 0 {
+		return smallPiece
+	}
+	return 1 << 20
+}
 
 // tune readies a connection for slow lines: little waits in the kernel, and a packet that is lost is sent again at even intervals when only few
 // are on their way, and not ever more seldom. What is none of the kernel's stays as it is.
@@ -25,13 +32,19 @@ func tune(c net.Conn) {
 }
 
 // confirmed is how many bytes the peer has confirmed to have received so far; 0 when that is not known.
-func confirmed(c net.Conn) (bytes uint64) {
+func confirmed(c net.Conn) uint64 { return info(c).Bytes_acked }
+
+// roundTrip is how long it lately took until the peer confirmed what was sent; 0 when that is not known.
+func roundTrip(c net.Conn) time.Duration { return time.Duration(info(c).Rtt) * time.Microsecond }
+
+// info is what the kernel knows of the connection; zero when it says nothing.
+func info(c net.Conn) (known unix.TCPInfo) {
 	control(c, func(fd int) {
-		if info, err := unix.GetsockoptTCPInfo(fd, unix.IPPROTO_TCP, unix.TCP_INFO); err == nil {
-			bytes = info.Bytes_acked
+		if i, err := unix.GetsockoptTCPInfo(fd, unix.IPPROTO_TCP, unix.TCP_INFO); err == nil {
+			known = *i
 		}
 	})
-	return bytes
+	return known
 }
 
 // control runs f with the connection's descriptor.

@@ -138,13 +138,15 @@ type admission struct {
 	// end is where the request ends among all that was sent, 0 while that is not known. arrived: the member has taken everything up to there.
 	end     int64
 	arrived bool
-	// alone: nobody else is left to take the request. flow is what had arrived from the member when the time began last.
-	alone bool
-	flow  uint64
+	// alone: nobody else is left to take the request. first is what had arrived from the member when the request began, flow when the time began
+	// last.
+	alone       bool
+	first, flow uint64
 }
 
 func (l *link) admission(chance gateway.Chance) admission {
-	return admission{link: l, began: l.reg.clock(), alone: chance != gateway.First, flow: l.member.pulse.bytes.Load()}
+	arrived := l.member.pulse.bytes.Load()
+	return admission{link: l, began: l.reg.clock(), alone: chance != gateway.First, first: arrived, flow: arrived}
 }
 
 // more answers, when the time is up, how much longer to wait; 0 when the member has had its time. As long as the request is on its way, the
@@ -155,7 +157,7 @@ func (a *admission) more() time.Duration {
 	}
 	u := a.link.uploads
 	last := max(a.began, time.Duration(u.takenAt.Load()))
-	left := a.link.reg.cfg.AdmissionTimeout - (a.link.reg.clock() - last)
+	left := a.patience() - (a.link.reg.clock() - last)
 	if a.arrived || left <= 0 {
 		return 0
 	}
@@ -169,11 +171,26 @@ func (a *admission) more() time.Duration {
 	return left
 }
 
-// flowing is how much must arrive within the time for an admission to say that the line is full of answers: far more than reports.
-const flowing = 4 << 10
+// patience is how long a member that has the request may take. Where nobody else is left, the time that the line needs for both ways comes on top:
+// through a queue that others fill, or by satellite, it can be seconds.
+func (a *admission) patience() time.Duration {
+	patience := a.link.reg.cfg.AdmissionTimeout
+	if a.alone {
+		patience += 2 * min(roundTrip(bare(a.link.conn.Conn)), longestTrip)
+	}
+	return patience
+}
 
-// heldFor is how many times the time for the admission a request waits behind the answers of others.
-const heldFor = 8
+// longestTrip is the longest round trip that is waited for.
+const longestTrip = 5 * time.Second
+
+// A request may wait behind the answers of others while at least flowing arrives within the time for an admission, far more than reports; until
+// heldBytes have arrived, more than can stand before the member's word; and for heldFor times the time for an admission.
+const (
+	flowing   = 4 << 10
+	heldBytes = 1 << 20
+	heldFor   = 15
+)
 
 // held reports whether the word of the member may be held up behind its answers to others, on a slow line; then it is waited for, if nobody else
 // is left to ask. Not if this tunnel is silent and only others of the member bring something: then it is dead, and they are not.
@@ -184,5 +201,5 @@ func (a *admission) held() bool {
 	now, last := a.link.member.pulse.bytes.Load(), a.flow
 	a.flow = now
 	clock, patience := a.link.reg.clock(), a.link.reg.cfg.AdmissionTimeout
-	return now-last >= flowing && a.link.heardSince(clock-patience) && clock-a.began < heldFor*patience
+	return now-last >= flowing && now-a.first < heldBytes && a.link.heardSince(clock-max(patience, freshFor)) && clock-a.began < heldFor*patience
 }
