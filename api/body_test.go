@@ -85,6 +85,43 @@ func TestABodyThatDoesNotCome(t *testing.T) {
 	}
 }
 
+// A body that comes slowly gets the time it needs; one that stops does not.
+func TestABodyThatCreepsIn(t *testing.T) {
+	w := newWorld(t, shortBodies)
+	for name, framing := range map[string]string{"with its length": "Content-Length: 100000\r\n", "chunked": "Transfer-Encoding: chunked\r\n"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			conn, err := net.Dial("tcp", strings.TrimPrefix(w.url, "http://"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer conn.Close()
+			conn.SetDeadline(time.Now().Add(30 * time.Second))
+			began, tick := time.Now(), time.NewTicker(shortBody)
+			defer tick.Stop()
+			fmt.Fprintf(conn, "POST /v2.0/myorg/gatewayClusters HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\n%s\r\n", w.token, framing)
+			head, piece, foot := "", strings.Repeat(" ", 10_000), ""
+			if name == "chunked" {
+				head, foot = "2710\r\n", "\r\n"
+			}
+			for range 9 {
+				fmt.Fprint(conn, head+piece+foot)
+				if <-tick.C; time.Since(began) > 4*shortBody {
+					break
+				}
+			}
+			fmt.Fprint(conn, head+"nonsense") // and here it stops
+			resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
+			if err != nil || resp.StatusCode != 408 {
+				t.Fatalf("%v, %v after %v", resp, err, time.Since(began))
+			}
+			if took := time.Since(began); took < 4*shortBody || took > 25*time.Second {
+				t.Errorf("it was given up after %v", took)
+			}
+		})
+	}
+}
+
 // A refused request whose body is there leaves the connection usable, small or not.
 func TestARefusalKeepsTheConnection(t *testing.T) {
 	w := newWorld(t)

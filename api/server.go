@@ -31,7 +31,7 @@ type Config struct {
 	Now   func() time.Time
 	// RatePerSecond bounds each caller's requests; 0 does not. Bursts of twice as many pass.
 	RatePerSecond float64
-	// BodyTimeout is within which time a request body must have come in whole; 0 means 30 seconds.
+	// BodyTimeout is within which time a request body must have come in whole, and a second more for each 8 KiB of it; 0 means 30 seconds.
 	BodyTimeout time.Duration
 	// AnswerTimeout is how long a request over HTTP/2 may take until its answer was read; 0 means 5 minutes. A dispatch has its own.
 	AnswerTimeout time.Duration

@@ -100,7 +100,7 @@ func (r *running) follow() (again bool) {
 		}
 		r.record.Attempts++
 		r.record.MemberID = m.ID
-		answer, err := r.attempt(m.ID, at == len(plan.route.Order)-1)
+		answer, err := r.attempt(m.ID, !r.othersLeft(plan.route.Order[at+1:]))
 		if err == nil {
 			r.response, r.err, r.full = r.respond(m, answer), nil, false
 			return false
@@ -119,6 +119,15 @@ func (r *running) follow() (again bool) {
 		r.err, r.full = r.unreached, false
 	}
 	return len(r.tried) > before
+}
+
+// othersLeft reports whether one of these members, by their places in the cluster, may still be tried.
+func (r *running) othersLeft(behind []int) bool {
+	return slices.ContainsFunc(behind, func(i int) bool {
+		id := r.state.Members[i].ID
+		may, _ := r.mayTry(id)
+		return may && r.stillWanted(id)
+	})
 }
 
 // outOfTime says why nobody took the request in its time: what was found out of those who were asked, if anybody was.
@@ -172,7 +181,7 @@ func (r *running) refusedInLine() error {
 	return plan.noPlace(r.state.Cluster.ID)
 }
 
-// attempt sends the task to one member, the last one of the plan or not, and waits until its answer is certain to have begun: a small answer
+// attempt sends the task to one member, the last one that is left or not, and waits until its answer is certain to have begun: a small answer
 // is taken in whole, of a large one the first bytes. Until then a reading request can still go to another member.
 func (r *running) attempt(member gateway.ID, last bool) (*gateway.Answer, error) {
 	r.task.TimeoutMillis = max(1, r.left().Milliseconds())

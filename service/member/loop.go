@@ -9,8 +9,9 @@ import (
 	"comporta/service/tunnel"
 )
 
-// dialTimeout bounds one try to connect, as far as the service's answer.
-const dialTimeout = 10 * time.Second
+// dialTimeout bounds one try to connect, as far as the service's answer: TCP, TLS and the Upgrade, each with its way there and back, over a line that
+// others may fill. The connection alone has less.
+const dialTimeout = 20 * time.Second
 
 // loop keeps one slot's tunnel open. It owns the back-off; each tunnel.Dial owns one connection.
 type loop struct {

@@ -103,7 +103,10 @@ func (r *Registry) upgrade(w http.ResponseWriter, c visitor) *gateway.Error {
 		defer r.running.Done()
 		defer connection.Close()
 		// A timer and not a deadline: deadlines are points in time, and the registry's clock need not be the machine's.
-		watch := time.AfterFunc(r.cfg.HandshakeTimeout, func() { connection.Close() })
+		watch := time.AfterFunc(r.cfg.HandshakeTimeout, func() {
+			r.cfg.Log.Warn("tunnel: the member sends no report", "member", c.Member, "slot", c.Slot)
+			connection.Close()
+		})
 		defer watch.Stop()
 		_, err := fmt.Fprintf(raw, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: %s\r\nDate: %s\r\n%s: %s\r\n\r\n",
 			upgradeWord, r.date(), headerProtocol, Protocol)

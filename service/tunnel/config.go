@@ -39,7 +39,7 @@ type Config struct {
 	PingAfter, PingTimeout time.Duration
 	// ReportTimeout closes a tunnel whose member is heard but sends no report (60 s).
 	ReportTimeout time.Duration
-	// HandshakeTimeout bounds the time between the Upgrade and the first report (10 s).
+	// HandshakeTimeout bounds the time between the Upgrade and the first report (20 s).
 	HandshakeTimeout time.Duration
 	// Grace is how much longer than a task's own time-out the service waits for the member to say that it is over (5 s).
 	Grace time.Duration
@@ -59,7 +59,7 @@ func (c Config) withDefaults() Config {
 		{&c.PingAfter, pingEvery},
 		{&c.PingTimeout, pingEvery},
 		{&c.ReportTimeout, time.Minute},
-		{&c.HandshakeTimeout, 10 * time.Second},
+		{&c.HandshakeTimeout, 20 * time.Second},
 		{&c.Grace, 5 * time.Second},
 	} {
 		if *d.value <= 0 {
