@@ -368,3 +368,25 @@ func TestAnAttemptSaysThatNobodyElseIsLeft(t *testing.T) {
 		t.Errorf("attempts %v, want %v", n.chances, want)
 	}
 }
+
+// Who stands behind in the plan and was disabled meanwhile is nobody to go to.
+func TestAMemberDisabledMeanwhileIsNotLeft(t *testing.T) {
+	w := newWorld(t)
+	ctx := context.Background()
+	cluster, members, source := w.cluster(t, 3)
+	disabled := gateway.MemberDisabled
+	for _, m := range members {
+		w.tunnels.answer(m, func(task *gateway.Task) (*gateway.Answer, error) {
+			must(t, w.Members.Update(ctx, w.admin, cluster, members[2], MemberPatch{State: &disabled}))
+			return failing(gateway.PhaseNotSent, gateway.CodeUnreachable)(task)
+		})
+	}
+	n := &noting{scripted: w.tunnels}
+	w.Dispatcher.Tunnels = n
+	if _, err := w.Dispatcher.Dispatch(ctx, w.admin, query(cluster, source, false)); err == nil {
+		t.Fatal("it was served")
+	}
+	if want := []gateway.Chance{gateway.First, gateway.Last, gateway.Again, gateway.Again}; !slices.Equal(n.chances, want) {
+		t.Errorf("attempts %v, want %v", n.chances, want)
+	}
+}

@@ -13,6 +13,18 @@ import (
 // Who has nobody else to go to is served over a slow line too, behind large answers that fill it.
 func TestTheOnlyMemberOnASlowLineServes(t *testing.T) {
 	t.Parallel()
+	onlyMember(t, narrow, 10*time.Second, 4)
+}
+
+// A line that needs more time for both ways than a member has for its word is no reason to give the only member up.
+func TestTheOnlyMemberFarAwayServes(t *testing.T) {
+	t.Parallel()
+	far := conditions{delay: 1200 * time.Millisecond}
+	onlyMember(t, far, 20*time.Second, 0)
+}
+
+// onlyMember asks the only member, over such a line, again and again for so long, with so many callers who want large answers.
+func onlyMember(t *testing.T, line conditions, during time.Duration, greedy int) {
 	db, network, reason := ground(t)
 	if network == nil {
 		absent(t, "netns", reason)
@@ -25,8 +37,8 @@ func TestTheOnlyMemberOnASlowLineServes(t *testing.T) {
 	if err := w.members[1].process.stop(); err != nil {
 		t.Fatal(err)
 	}
-	w.members[0].wire.set(narrow, narrow)
-	end := time.Now().Add(10 * time.Second)
+	w.members[0].wire.set(line, line)
+	end := time.Now().Add(during)
 	var callers sync.WaitGroup
 	var answered, large atomic.Int64
 	ask := func(k kind, rows int, done *atomic.Int64) {
@@ -44,7 +56,7 @@ func TestTheOnlyMemberOnASlowLineServes(t *testing.T) {
 			}
 		})
 	}
-	for range 4 {
+	for range greedy {
 		ask(stream, 60, &large)
 	}
 	for range 3 {

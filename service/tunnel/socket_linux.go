@@ -34,8 +34,12 @@ func tune(c net.Conn) {
 // confirmed is how many bytes the peer has confirmed to have received so far; 0 when that is not known.
 func confirmed(c net.Conn) uint64 { return info(c).Bytes_acked }
 
-// roundTrip is how long it lately took until the peer confirmed what was sent; 0 when that is not known.
-func roundTrip(c net.Conn) time.Duration { return time.Duration(info(c).Rtt) * time.Microsecond }
+// roundTrip is within what time the peer confirms what is sent: what it lately took and four times how much that varied, which is what TCP itself
+// waits for (RFC 6298), without its longer and longer waits for a peer that is gone. 0 when it is not known.
+func roundTrip(c net.Conn) time.Duration {
+	known := info(c)
+	return time.Duration(known.Rtt+4*known.Rttvar) * time.Microsecond
+}
 
 // info is what the kernel knows of the connection; zero when it says nothing.
 func info(c net.Conn) (known unix.TCPInfo) {

@@ -172,17 +172,17 @@ func (a *admission) more() time.Duration {
 }
 
 // patience is how long a member that has the request may take. Where nobody else is left, the time that the line needs for both ways comes on top:
-// through a queue that others fill, or by satellite, it can be seconds.
+// by satellite, or through a queue that others fill, it can be seconds.
 func (a *admission) patience() time.Duration {
 	patience := a.link.reg.cfg.AdmissionTimeout
 	if a.alone {
-		patience += 2 * min(roundTrip(bare(a.link.conn.Conn)), longestTrip)
+		patience += min(roundTrip(bare(a.link.conn.Conn)), longestTrip)
 	}
 	return patience
 }
 
 // longestTrip is the longest round trip that is waited for.
-const longestTrip = 5 * time.Second
+const longestTrip = 10 * time.Second
 
 // A request may wait behind the answers of others while at least flowing arrives within the time for an admission, far more than reports; until
 // heldBytes have arrived, more than can stand before the member's word; and for heldFor times the time for an admission.
