@@ -72,6 +72,7 @@ var faults = []fault{
 	{name: "packets towards the member dropped 14 s", network: true, strike: line(lost, good), lift: line(good, good), hold: 14 * time.Second, reads: cutReads, writes: cutWrites, held: noticed},
 	{name: "packets from the member dropped 14 s", network: true, strike: line(good, lost), lift: line(good, good), hold: 14 * time.Second, reads: cutReads, writes: cutWrites, held: noticed},
 	{name: "late by 300 ms", network: true, strike: line(late, late), lift: line(good, good), hold: 4 * time.Second},
+	{name: "late by 1.2 s", network: true, strike: line(far, far), lift: line(good, good), hold: 8 * time.Second, fresh: 8 * time.Second, held: 8 * time.Second},
 	{name: "jitter and reordering", network: true, strike: line(jittery, jittery), lift: line(good, good), hold: 4 * time.Second},
 	{name: "loss of 10 %", network: true, strike: line(lossy, lossy), lift: line(good, good), hold: 6 * time.Second},
 	{name: "duplicates", network: true, strike: line(doubled, doubled), lift: line(good, good), hold: 4 * time.Second},
@@ -109,6 +110,7 @@ var (
 	good      = conditions{}
 	lost      = conditions{drop: true}
 	late      = conditions{delay: 300 * time.Millisecond}
+	far       = conditions{delay: 1200 * time.Millisecond}
 	jittery   = conditions{delay: 20 * time.Millisecond, jitter: 80 * time.Millisecond}
 	lossy     = conditions{loss: 0.1}
 	doubled   = conditions{duplicate: 0.3}

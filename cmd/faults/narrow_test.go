@@ -19,7 +19,6 @@ func TestTheOnlyMemberOnASlowLineServes(t *testing.T) {
 // A line that needs more time for both ways than a member has for its word is no reason to give the only member up.
 func TestTheOnlyMemberFarAwayServes(t *testing.T) {
 	t.Parallel()
-	far := conditions{delay: 1200 * time.Millisecond}
 	onlyMember(t, far, 20*time.Second, 0)
 }
 
