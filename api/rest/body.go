@@ -24,6 +24,50 @@ func SetBodyDeadline(c echo.Context, until time.Time) {
 	_ = http.NewResponseController(c.Response()).SetReadDeadline(until)
 }
 
+// bodyStep is how much of a body gives the rest of it a second more: a client on a slow line is no attacker.
+const bodyStep = 8 << 10
+
+// bodyKey is where the time of a body stands that may need more of it.
+const bodyKey = "comporta.body"
+
+// AwaitBody bounds the time in which the request's body must have come in: timeout, and for ReadBody a second more for each 8 KiB that came, but
+// never more than timeout from then on.
+func AwaitBody(c echo.Context, now func() time.Time, timeout time.Duration) {
+	until := now().Add(timeout)
+	SetBodyDeadline(c, until)
+	if length := c.Request().ContentLength; length < 0 || length > bodyStep {
+		c.Set(bodyKey, &creepingBody{Reader: c.Request().Body, context: c, now: now, timeout: timeout, until: until})
+	}
+}
+
+// creepingBody is a body that gets more time as it comes in.
+type creepingBody struct {
+	io.Reader
+	context echo.Context
+	now     func() time.Time
+	timeout time.Duration
+	// until is what it has earned so far; came is what came in since that was last lengthened.
+	until time.Time
+	came  int
+}
+
+func (b *creepingBody) Read(p []byte) (int, error) {
+	n, err := b.Reader.Read(p)
+	if b.came += n; b.came >= bodyStep {
+		b.until = b.until.Add(time.Duration(b.came/bodyStep) * time.Second)
+		b.came %= bodyStep
+		SetBodyDeadline(b.context, earlier(b.until, b.now().Add(b.timeout)))
+	}
+	return n, err
+}
+
+func earlier(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return a
+	}
+	return b
+}
+
 // ReadBody reads a body of at most so many bytes to its end. From then on there is no deadline: the client has done its part. A caller who
 // may no longer do this when the body is here gets the answer that says so.
 func ReadBody(c echo.Context, most int64) ([]byte, error) {
@@ -31,7 +75,11 @@ func ReadBody(c echo.Context, most int64) ([]byte, error) {
 	if r.ContentLength > most {
 		return nil, tooLarge(most)
 	}
-	text, err := io.ReadAll(http.MaxBytesReader(c.Response(), r.Body, most))
+	body := r.Body
+	if creeping, ok := c.Get(bodyKey).(*creepingBody); ok {
+		body = io.NopCloser(creeping)
+	}
+	text, err := io.ReadAll(http.MaxBytesReader(c.Response(), body, most))
 	if err != nil {
 		return nil, bodyError(err)
 	}

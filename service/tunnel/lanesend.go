@@ -181,6 +181,8 @@ func (n *lane) next(ctx context.Context, c *call, task *gateway.Task, chance gat
 				return f, started(nil, io.ErrUnexpectedEOF)
 			case f.kind != frameAlive:
 				return f, nil
+			case admitted:
+				continue
 			}
 			admitted = true
 			c.timer.Stop()

@@ -74,14 +74,17 @@ func (h *handler) serveLane(w http.ResponseWriter, req *http.Request) {
 
 // write sends what comes into the outbox until the lane ends.
 func (s *laneServer) write(w http.ResponseWriter) {
-	flush := http.NewResponseController(w).Flush
-	for batch := []byte(nil); flush() == nil; {
-		if batch = s.out.take(batch, lanePiece); batch == nil {
+	flush, clock := http.NewResponseController(w).Flush, s.handler.tunnel.conn.clock
+	if flush() != nil {
+		return
+	}
+	var p pace
+	for batch := s.out.take(nil, lanePiece); batch != nil; batch = s.out.take(batch, lanePiece) {
+		began := clock()
+		if _, err := p.write(w, batch, 1, clock); err != nil || flush() != nil {
 			return
 		}
-		if _, err := w.Write(batch); err != nil {
-			return
-		}
+		s.out.wrote(clock() - began)
 	}
 }
 

@@ -5,10 +5,14 @@ import (
 	"io"
 	"runtime"
 	"sync"
+	"time"
 )
 
 // lanePiece is how much of what waits goes out at once, in either direction: words overtake between two pieces.
 const lanePiece = 32 << 10
+
+// slowWrite is how long a piece takes on a line on which a whole answer may come too late as a sign of life.
+const slowWrite = 50 * time.Millisecond
 
 // overtakes holds for what a member says in a few bytes and somebody waits for: on a slow line it does not wait behind whole answers.
 func overtakes(kind byte) bool {
@@ -23,7 +27,9 @@ type outbox struct {
 	// words are the frames that overtake the others, frames those; taken of them is given out already.
 	words, frames []byte
 	taken         int
-	closed        bool
+	// slow: the last piece took longer than slowWrite.
+	slow   bool
+	closed bool
 	// batch is what Read is giving out, given how much of it is out.
 	batch []byte
 	given int
@@ -42,10 +48,14 @@ func (b *outbox) put(kind byte, call uint32, head, body []byte) bool {
 	return b.add(kind, call, head, body)
 }
 
-// putWhenRoom is put, but it waits while too much waits already. before, if there is one, is called in any case, when the waiting is over.
+// putWhenRoom is put, but it waits while too much waits already; that a whole answer does so is said at once. before, if there is one, is called in any
+// case, when the waiting is over.
 func (b *outbox) putWhenRoom(kind byte, call uint32, head, body []byte, before func()) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if kind == frameWhole && b.crowded(kind) {
+		b.add(frameAlive, call, nil, nil)
+	}
 	for b.crowded(kind) && !b.closed {
 		b.room.Wait()
 	}
@@ -66,7 +76,7 @@ func (b *outbox) add(kind byte, call uint32, head, body []byte) bool {
 		b.words = appendFrame(b.words, kind, call, head, body)
 		return true
 	}
-	if kind == frameWhole && b.waiting() > lanePiece { // it may wait long; that its request was admitted need not
+	if kind == frameWhole && (b.slow || b.waiting() > lanePiece) { // it may wait long; that its request was admitted need not
 		b.words = appendFrame(b.words, frameAlive, call, nil, nil)
 	}
 	b.frames = appendFrame(b.frames, kind, call, head, body)
@@ -146,6 +156,13 @@ func (b *outbox) piece(batch []byte, most int) []byte {
 
 // frameSizeAt is the size of the frame with which b begins.
 func frameSizeAt(b []byte) int { return 4 + int(binary.BigEndian.Uint32(b)) }
+
+// wrote notes how long what was taken last took to write.
+func (b *outbox) wrote(took time.Duration) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.slow = took > slowWrite
+}
 
 // Read makes the outbox the body of a request. One goroutine reads.
 func (b *outbox) Read(p []byte) (int, error) {

@@ -29,7 +29,7 @@ func TestOutboxHoldsBackAndLetsGo(t *testing.T) {
 		t.Fatal("a full outbox takes more")
 	case <-time.After(50 * time.Millisecond):
 	}
-	if batch := b.take(nil, 2*laneRoom); len(batch) <= laneRoom || !<-put {
+	if batch := b.take(nil, 2*laneRoom); len(batch) <= laneRoom || !bytes.Contains(batch, frameBytes(frameAlive, 2, "")) || !<-put {
 		t.Fatal(len(batch))
 	}
 	b.Close()
@@ -75,8 +75,10 @@ func TestWordsOvertakeAnswers(t *testing.T) {
 		func() string { b.put(frameError, 5, nil, nil); return told(1) },
 		func() string { b.put(frameWhole, 6, nil, block); b.put(frameWhole, 7, nil, block); return told(1) },
 		func() string { b.put(frameWhole, 8, nil, nil); b.put(frameWhole, 9, nil, nil); return told(1 << 20) },
+		func() string { b.wrote(time.Second); b.put(frameWhole, 10, nil, nil); return told(1 << 20) },
+		func() string { b.wrote(0); b.put(frameWhole, 11, nil, nil); return told(1 << 20) },
 	}
-	for i, want := range []string{"A2 A3 W0 ", "S4 W1 ", "E5 W2 ", "W6 ", "W7 W8 W9 "} {
+	for i, want := range []string{"A2 A3 W0 ", "S4 W1 ", "E5 W2 ", "W6 ", "W7 W8 W9 ", "A10 W10 ", "W11 "} {
 		if got := steps[i](); got != want {
 			t.Errorf("step %d: %q, want %q", i, got, want)
 		}
@@ -143,7 +145,7 @@ func TestManyAnswersOnASlowLineAreAdmittedInTime(t *testing.T) {
 	w.serve(newTrickle(t, w, 4<<10, 0).through(w.dialer(0)))
 	began := time.Now()
 	var sent sync.WaitGroup
-	for range 40 {
+	for range 60 {
 		sent.Go(func() {
 			answer, err := w.send(read("x"))
 			if err != nil {

@@ -139,13 +139,7 @@ func (o *output) writePieces(p []byte) (written int, err error) {
 	if o.complete() {
 		most--
 	}
-	for most-written >= firstPiece && o.err == nil {
-		began := o.clock()
-		var n int
-		n, o.err = o.w.Write(p[written:min(written+o.pace.next(), most)])
-		written += n
-		o.pace.took(n, o.clock()-began)
-	}
+	written, o.err = o.pace.write(o.w, p[:most], firstPiece, o.clock)
 	if o.err == nil && written < len(p) {
 		o.hold(p[written:])
 		written = len(p)
@@ -208,7 +202,7 @@ func (o *output) send() error {
 		rest = o.cut()
 	}
 	if len(o.buffer) > 0 && o.err == nil {
-		_, o.err = o.w.Write(o.buffer)
+		_, o.err = o.pace.write(o.w, o.buffer, 1, o.clock)
 	}
 	o.buffer = append(o.buffer[:0], rest...)
 	if o.err == nil {

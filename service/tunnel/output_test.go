@@ -49,7 +49,7 @@ func TestPiecesFollowTheLine(t *testing.T) {
 			want  []int
 		}{
 			{0, 1000 * k, []int{16 * k, 32 * k, 64 * k, 128 * k, 256 * k, 256 * k, 248 * k}},
-			{time.Second, 540 * k, []int{256 * k, 128 * k, 64 * k, 32 * k, 16 * k, 8 * k, 8 * k, 8 * k, 8 * k, 12 * k}},
+			{time.Second, 540 * k, []int{256 * k, 128 * k, 64 * k, 32 * k, 16 * k, 8 * k, 8 * k, 8 * k, 8 * k, 8 * k, 4 * k}},
 			{100 * time.Millisecond, 40 * k, []int{8 * k, 8 * k, 8 * k, 8 * k, 8 * k}},
 			{time.Millisecond, 40 * k, []int{8 * k, 16 * k, 16 * k}},
 		} {

@@ -1,6 +1,9 @@
 package tunnel
 
-import "time"
+import (
+	"io"
+	"time"
+)
 
 // Pieces of large writes begin with firstPiece and stay between minPiece and frameSize; they grow when one took less than quickPiece, and shrink
 // above slowPiece.
@@ -31,4 +34,17 @@ func (p *pace) took(n int, d time.Duration) {
 	case d < quickPiece && n >= p.next()/2:
 		p.piece = min(2*p.piece, frameSize)
 	}
+}
+
+// write writes b, as long as at least so many bytes are left.
+func (p *pace) write(w io.Writer, b []byte, least int, clock func() time.Duration) (written int, err error) {
+	for began := clock(); len(b)-written >= least && err == nil; {
+		var n int
+		n, err = w.Write(b[written:min(written+p.next(), len(b))])
+		written += n
+		now := clock()
+		p.took(n, now-began)
+		began = now
+	}
+	return written, err
 }

@@ -331,7 +331,7 @@ func TestAMemberThatOnlyReportsIsGivenUp(t *testing.T) {
 	w.idle()
 }
 
-// A member that does not admit, while its answers to others come over a fast line, has no line to blame: it is given up like any other.
+// A member that does not admit, while much comes from it to others, has no line to blame: it is given up like any other.
 func TestAStuckMemberOnAFastLineIsGivenUp(t *testing.T) {
 	t.Parallel()
 	const patience = 500 * time.Millisecond
