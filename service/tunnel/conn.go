@@ -24,8 +24,10 @@ type conn struct {
 	heard atomic.Int64
 	// reads and writes are odd while a Read or a piece of a Write waits; each ends with another number.
 	reads, writes atomic.Uint64
-	once          sync.Once
-	done          chan struct{}
+	// told: the kernel says what the peer has confirmed. It belongs to the goroutine that writes.
+	told bool
+	once sync.Once
+	done chan struct{}
 }
 
 // newConn wraps c; rest are the bytes read beyond the Upgrade. The clock must not step back. pulse may be nil.
@@ -52,14 +54,17 @@ func (c *conn) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// smallPiece is so little that it leaves before a slow line is taken for a stuck one.
+// smallPiece is so little that it leaves before a slow line is taken for a stuck one. More is written at once where the kernel tells what of it moves;
+// Linux before 4.1, sandboxes that are only like Linux, and other systems do not.
 const smallPiece = 32 << 10
 
 // Write writes in pieces.
 func (c *conn) Write(p []byte) (written int, err error) {
 	piece := len(p)
-	if piece > smallPiece {
-		piece = writePiece(bare(c.Conn))
+	if piece > smallPiece && !c.told {
+		if c.told = confirmed(bare(c.Conn)) > 0; !c.told {
+			piece = smallPiece
+		}
 	}
 	for {
 		c.writes.Add(1)

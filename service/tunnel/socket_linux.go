@@ -13,15 +13,6 @@ import (
 // confirmed is not counted, so a fast line stays fast.
 const mostUnsent = 32 << 10
 
-// writePiece is how much is written at once, since the kernel knows what of it moves; where it does not (before Linux 4.1, in sandboxes that are
-// only like Linux), that must be seen by the pieces.
-func writePiece(c net.Conn) int {
-	if confirmed(c) == 0 {
-		return smallPiece
-	}
-	return 1 << 20
-}
-
 // tune readies a connection for slow lines: little waits in the kernel, and a packet that is lost is sent again at even intervals when only few
 // are on their way, and not ever more seldom. What is none of the kernel's stays as it is.
 func tune(c net.Conn) {

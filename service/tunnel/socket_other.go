@@ -7,9 +7,6 @@ import (
 	"time"
 )
 
-// writePiece is how much is written at once, so little that it is seen on a slow line whether what is sent moves.
-func writePiece(net.Conn) int { return smallPiece }
-
 // tune does nothing where the kernel has no such settings.
 func tune(net.Conn) {}
 
