@@ -11,6 +11,9 @@ import (
 // lanePiece is how much of what waits goes out at once, in either direction: words overtake between two pieces.
 const lanePiece = 32 << 10
 
+// longWait is how much may wait before a whole answer without a word ahead of it: that it was admitted.
+const longWait = 2 * lanePiece
+
 // slowWrite is how long a piece takes on a line on which a whole answer may come too late as a sign of life.
 const slowWrite = 50 * time.Millisecond
 
@@ -76,7 +79,7 @@ func (b *outbox) add(kind byte, call uint32, head, body []byte) bool {
 		b.words = appendFrame(b.words, kind, call, head, body)
 		return true
 	}
-	if kind == frameWhole && (b.slow || b.waiting() > lanePiece) { // it may wait long; that its request was admitted need not
+	if kind == frameWhole && (b.slow || b.waiting() > longWait) {
 		b.words = appendFrame(b.words, frameAlive, call, nil, nil)
 	}
 	b.frames = appendFrame(b.frames, kind, call, head, body)

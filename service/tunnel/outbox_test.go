@@ -57,7 +57,7 @@ func unpack(t interface{ Fatal(...any) }, batch []byte) (frames []frame) {
 
 // What a member says in a few bytes does not wait behind whole answers, and each of those that may wait long has such a word ahead of it.
 func TestWordsOvertakeAnswers(t *testing.T) {
-	b, block := newOutbox(), make([]byte, 20<<10)
+	b, block := newOutbox(), make([]byte, 40<<10)
 	told := func(most int) string {
 		var text strings.Builder
 		for _, f := range unpack(t, b.take(nil, most)) {
