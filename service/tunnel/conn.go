@@ -24,10 +24,10 @@ type conn struct {
 	heard atomic.Int64
 	// reads and writes are odd while a Read or a piece of a Write waits; each ends with another number.
 	reads, writes atomic.Uint64
-	// told: the kernel says what the peer has confirmed. It belongs to the goroutine that writes.
-	told bool
-	once sync.Once
-	done chan struct{}
+	// counted: the kernel counts what the peer confirms. It belongs to the goroutine that writes.
+	counted bool
+	once    sync.Once
+	done    chan struct{}
 }
 
 // newConn wraps c; rest are the bytes read beyond the Upgrade. The clock must not step back. pulse may be nil.
@@ -61,8 +61,8 @@ const smallPiece = 32 << 10
 // Write writes in pieces.
 func (c *conn) Write(p []byte) (written int, err error) {
 	piece := len(p)
-	if piece > smallPiece && !c.told {
-		if c.told = confirmed(bare(c.Conn)) > 0; !c.told {
+	if piece > smallPiece && !c.counted {
+		if c.counted = c.ask().confirmed > 0; !c.counted {
 			piece = smallPiece
 		}
 	}
@@ -86,6 +86,17 @@ func (c *conn) Close() error {
 	})
 	return err
 }
+
+// told is what the kernel knows of a connection; zero where it says nothing.
+type told struct {
+	// confirmed is how many bytes the peer's kernel has confirmed to have, packets how many came from it, with bytes or without.
+	confirmed, packets uint64
+	// roundTrip is within what time it confirms what is sent.
+	roundTrip time.Duration
+}
+
+// ask asks the kernel.
+func (c *conn) ask() told { return ask(bare(c.Conn)) }
 
 // bare is the connection beneath all TLS; through a proxy that is asked over TLS there are two layers of it.
 func bare(c net.Conn) net.Conn {

@@ -84,7 +84,7 @@ func (s *laneServer) write(w http.ResponseWriter) {
 		if _, err := p.write(w, batch, 1, clock); err != nil || flush() != nil {
 			return
 		}
-		s.out.wrote(clock() - began)
+		s.out.wrote(len(batch), clock()-began)
 	}
 }
 

@@ -30,7 +30,7 @@ type outbox struct {
 	// words are the frames that overtake the others, frames those; taken of them is given out already.
 	words, frames []byte
 	taken         int
-	// slow: the last piece took longer than slowWrite.
+	// slow: a piece took longer than slowWrite, and none since was large and quick.
 	slow   bool
 	closed bool
 	// batch is what Read is giving out, given how much of it is out.
@@ -160,11 +160,26 @@ func (b *outbox) piece(batch []byte, most int) []byte {
 // frameSizeAt is the size of the frame with which b begins.
 func frameSizeAt(b []byte) int { return 4 + int(binary.BigEndian.Uint32(b)) }
 
-// wrote notes how long what was taken last took to write.
-func (b *outbox) wrote(took time.Duration) {
+// wrote notes how long n bytes, those that were taken last, took to write. Few say nothing of a fast line: they may wait in the kernel. When the line
+// turns slow, each whole answer that waits gets its word.
+func (b *outbox) wrote(n int, took time.Duration) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.slow = took > slowWrite
+	turned := took > slowWrite && !b.slow
+	switch {
+	case took > slowWrite:
+		b.slow = true
+	case n >= lanePiece/2:
+		b.slow = false
+	}
+	if !turned {
+		return
+	}
+	for rest := b.frames[b.taken:]; len(rest) > 0; rest = rest[frameSizeAt(rest):] {
+		if rest[4] == frameWhole {
+			b.words = appendFrame(b.words, frameAlive, binary.BigEndian.Uint32(rest[5:]), nil, nil)
+		}
+	}
 }
 
 // Read makes the outbox the body of a request. One goroutine reads.

@@ -75,10 +75,12 @@ func TestWordsOvertakeAnswers(t *testing.T) {
 		func() string { b.put(frameError, 5, nil, nil); return told(1) },
 		func() string { b.put(frameWhole, 6, nil, block); b.put(frameWhole, 7, nil, block); return told(1) },
 		func() string { b.put(frameWhole, 8, nil, nil); b.put(frameWhole, 9, nil, nil); return told(1 << 20) },
-		func() string { b.wrote(time.Second); b.put(frameWhole, 10, nil, nil); return told(1 << 20) },
-		func() string { b.wrote(0); b.put(frameWhole, 11, nil, nil); return told(1 << 20) },
+		func() string { b.put(frameWhole, 10, nil, nil); b.wrote(1, time.Second); return told(1 << 20) },
+		func() string { b.wrote(lanePiece/2-1, 0); b.put(frameWhole, 11, nil, nil); return told(1 << 20) },
+		func() string { b.put(frameWhole, 12, nil, nil); b.wrote(1, time.Second); return told(1 << 20) },
+		func() string { b.wrote(lanePiece/2, 0); b.put(frameWhole, 13, nil, nil); return told(1 << 20) },
 	}
-	for i, want := range []string{"A2 A3 W0 ", "S4 W1 ", "E5 W2 ", "W6 ", "W7 W8 W9 ", "A10 W10 ", "W11 "} {
+	for i, want := range []string{"A2 A3 W0 ", "S4 W1 ", "E5 W2 ", "W6 ", "W7 W8 W9 ", "A10 W10 ", "A11 W11 ", "A12 W12 ", "W13 "} {
 		if got := steps[i](); got != want {
 			t.Errorf("step %d: %q, want %q", i, got, want)
 		}
@@ -112,6 +114,9 @@ func TestAnOutboxLosesNothing(t *testing.T) {
 					b.put(frameWhole, put, nil, make([]byte, int(put%7)*5000))
 					put++
 				}
+			},
+			"wrote": func(t *rapid.T) {
+				b.wrote(lanePiece, rapid.SampledFrom([]time.Duration{0, time.Second}).Draw(t, "took"))
 			},
 			"word": func(*rapid.T) { b.put(frameAlive, 1, nil, nil) },
 			"take": func(t *rapid.T) {

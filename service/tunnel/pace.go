@@ -30,7 +30,7 @@ func (p *pace) next() int {
 func (p *pace) took(n int, d time.Duration) {
 	switch {
 	case d > slowPiece:
-		p.piece = max(p.next()/2, minPiece)
+		p.piece = max(min(p.next(), n)/2, minPiece)
 	case d < quickPiece && n >= p.next()/2:
 		p.piece = min(2*p.piece, frameSize)
 	}

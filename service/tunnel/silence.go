@@ -17,11 +17,13 @@ const pingPatience = 2 * time.Minute
 
 // quietSpells is how many spells in a row, of equal length, something must have waited in vain, and siblingSpells how many while other tunnels
 // of the member hear something: then the line lives and the peer too, and what is silent is one connection. On a line that drops packets for
-// want of room, TCP leaves one alone for longer and longer, up to 14 s after the third loss. Spells are counted because a clock would also
-// count the time in which the machine itself stood still.
+// want of room, TCP leaves one alone for longer and longer, up to 14 s after the third loss. While packets come in on it all the same, if only
+// confirmations, it loses to its siblings and is not dead, and provenSpells bound its silence: a proxy in between also confirms, whatever the
+// peer does. Spells are counted because a clock would also count the time in which the machine itself stood still.
 const (
 	quietSpells   = 4
 	siblingSpells = 2 * quietSpells
+	provenSpells  = 6 * quietSpells
 )
 
 // Pulse is what the tunnels of one member have in common: what arrived over all of them. The zero value is ready for use.
@@ -45,26 +47,31 @@ func (w *waiting) spell(count, moved uint64) int {
 }
 
 // vigil is what is remembered of a connection from one spell to the next.
-type vigil struct{ reads, writes, others waiting }
+type vigil struct{ reads, writes, others, packets waiting }
 
 // look is done once in a spell, and returns what has been waited for in vain for too long; "" when all is well.
 func (v *vigil) look(c *conn) string {
-	most := quietSpells
+	known := c.ask()
+	silent, stuck := v.reads.spell(c.reads.Load(), 0), v.writes.spell(c.writes.Load(), known.confirmed)
+	mostSilent, mostStuck := quietSpells, quietSpells
+	packets := v.packets.spell(1, known.packets)
 	if v.others.spell(1, c.pulse.bytes.Load()-c.own.Load()) < quietSpells {
-		most = siblingSpells
+		mostSilent, mostStuck = siblingSpells, siblingSpells
+		if packets < siblingSpells {
+			mostSilent = provenSpells
+		}
 	}
-	silent, stuck := v.reads.spell(c.reads.Load(), 0), v.writes.spell(c.writes.Load(), confirmed(bare(c.Conn)))
 	switch {
-	case silent >= most:
+	case silent >= mostSilent:
 		return "nothing arrives"
-	case stuck >= most:
+	case stuck >= mostStuck:
 		return "nothing can be sent"
 	}
 	return ""
 }
 
-// watch closes the connection when nothing arrives, or nothing of what is to be sent leaves, for limit or a quarter more, and says so: twice as
-// long while the others live. It returns when the connection is closed.
+// watch closes the connection when nothing arrives, or nothing of what is to be sent leaves, for limit or a quarter more, and says so: for
+// longer while the others live. It returns when the connection is closed.
 func (c *conn) watch(limit time.Duration, tell func(what string)) {
 	spell := time.NewTicker(max(limit/quietSpells, time.Millisecond))
 	defer spell.Stop()

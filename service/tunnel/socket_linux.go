@@ -13,31 +13,30 @@ import (
 // confirmed is not counted, so a fast line stays fast.
 const mostUnsent = 32 << 10
 
-// tune readies a connection for slow lines: little waits in the kernel, and a packet that is lost is sent again at even intervals when only few
-// are on their way, and not ever more seldom. What is none of the kernel's stays as it is.
+// longestPause is the longest time after which TCP sends again what was lost, in milliseconds (since Linux 6.15; it is two minutes else). On a full
+// line one connection may lose for long to its sibling, and must go on trying.
+const longestPause = 5000
+
+// tune readies a connection for slow lines: little waits in the kernel, and what is lost is sent again at even intervals, at least when only a few
+// packets are on their way, and not ever more seldom. What is none of the kernel's stays as it is.
 func tune(c net.Conn) {
 	control(c, func(fd int) {
 		_ = unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_NOTSENT_LOWAT, mostUnsent)
 		_ = unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_THIN_LINEAR_TIMEOUTS, 1)
+		_ = unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_RTO_MAX_MS, longestPause)
 	})
 }
 
-// confirmed is how many bytes the peer has confirmed to have received so far; 0 when that is not known.
-func confirmed(c net.Conn) uint64 { return info(c).Bytes_acked }
-
-// roundTrip is within what time the peer confirms what is sent: what it lately took and four times how much that varied, which is what TCP itself
-// waits for (RFC 6298), without its longer and longer waits for a peer that is gone. 0 when it is not known.
-func roundTrip(c net.Conn) time.Duration {
-	known := info(c)
-	return time.Duration(known.Rtt+4*known.Rttvar) * time.Microsecond
-}
-
-// info is what the kernel knows of the connection; zero when it says nothing.
-func info(c net.Conn) (known unix.TCPInfo) {
+// ask asks the kernel what it knows of the connection.
+func ask(c net.Conn) (known told) {
 	control(c, func(fd int) {
-		if i, err := unix.GetsockoptTCPInfo(fd, unix.IPPROTO_TCP, unix.TCP_INFO); err == nil {
-			known = *i
+		info, err := unix.GetsockoptTCPInfo(fd, unix.IPPROTO_TCP, unix.TCP_INFO)
+		if err != nil {
+			return
 		}
+		// What it lately took and four times how much that varied is what TCP itself waits for (RFC 6298), without its longer and longer waits
+		// for a peer that is gone.
+		known = told{confirmed: info.Bytes_acked, packets: uint64(info.Segs_in), roundTrip: time.Duration(info.Rtt+4*info.Rttvar) * time.Microsecond}
 	})
 	return known
 }

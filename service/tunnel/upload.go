@@ -138,15 +138,15 @@ type admission struct {
 	// end is where the request ends among all that was sent, 0 while that is not known. arrived: the member has taken everything up to there.
 	end     int64
 	arrived bool
-	// alone: nobody else is left to take the request. first is what had arrived from the member when the request began, flow when the time began
-	// last.
+	// alone: nobody else is left to take the request. first is what had arrived from the member when the request began, flow at flowAt.
 	alone       bool
 	first, flow uint64
+	flowAt      time.Duration
 }
 
 func (l *link) admission(chance gateway.Chance) admission {
-	arrived := l.member.pulse.bytes.Load()
-	return admission{link: l, began: l.reg.clock(), alone: chance != gateway.First, first: arrived, flow: arrived}
+	arrived, now := l.member.pulse.bytes.Load(), l.reg.clock()
+	return admission{link: l, began: now, alone: chance != gateway.First, first: arrived, flow: arrived, flowAt: now}
 }
 
 // more answers, when the time is up, how much longer to wait; 0 when the member has had its time. As long as the request is on its way, the
@@ -176,7 +176,7 @@ func (a *admission) more() time.Duration {
 func (a *admission) patience() time.Duration {
 	patience := a.link.reg.cfg.AdmissionTimeout
 	if a.alone {
-		patience += min(roundTrip(bare(a.link.conn.Conn)), longestTrip)
+		patience += min(a.link.conn.ask().roundTrip, longestTrip)
 	}
 	return patience
 }
@@ -199,7 +199,9 @@ func (a *admission) held() bool {
 		return false
 	}
 	now, last := a.link.member.pulse.bytes.Load(), a.flow
-	a.flow = now
 	clock, patience := a.link.reg.clock(), a.link.reg.cfg.AdmissionTimeout
+	if clock-a.flowAt >= patience {
+		a.flow, a.flowAt = now, clock
+	}
 	return now-last >= flowing && now-a.first < heldBytes && a.link.heardSince(clock-max(patience, freshFor)) && clock-a.began < heldFor*patience
 }
