@@ -31,18 +31,18 @@ const bodyStep = 8 << 10
 const bodyKey = "comporta.body"
 
 // AwaitBody bounds the time in which the request's body must have come in: timeout, and for ReadBody a second more for each 8 KiB that came, but
-// never more than timeout from then on.
+// never more than timeout from then on. The request keeps its body: by its type net/http knows a client who still sends.
 func AwaitBody(c echo.Context, now func() time.Time, timeout time.Duration) {
 	until := now().Add(timeout)
 	SetBodyDeadline(c, until)
 	if length := c.Request().ContentLength; length < 0 || length > bodyStep {
-		c.Set(bodyKey, &creepingBody{Reader: c.Request().Body, context: c, now: now, timeout: timeout, until: until})
+		c.Set(bodyKey, &creepingBody{ReadCloser: c.Request().Body, context: c, now: now, timeout: timeout, until: until})
 	}
 }
 
 // creepingBody is a body that gets more time as it comes in.
 type creepingBody struct {
-	io.Reader
+	io.ReadCloser
 	context echo.Context
 	now     func() time.Time
 	timeout time.Duration
@@ -52,7 +52,7 @@ type creepingBody struct {
 }
 
 func (b *creepingBody) Read(p []byte) (int, error) {
-	n, err := b.Reader.Read(p)
+	n, err := b.ReadCloser.Read(p)
 	if b.came += n; b.came >= bodyStep {
 		b.until = b.until.Add(time.Duration(b.came/bodyStep) * time.Second)
 		b.came %= bodyStep
@@ -77,7 +77,7 @@ func ReadBody(c echo.Context, most int64) ([]byte, error) {
 	}
 	body := r.Body
 	if creeping, ok := c.Get(bodyKey).(*creepingBody); ok {
-		body = io.NopCloser(creeping)
+		body = creeping
 	}
 	text, err := io.ReadAll(http.MaxBytesReader(c.Response(), body, most))
 	if err != nil {

@@ -306,6 +306,19 @@ func TestOnlySiblingsGiveAConnectionMoreTime(t *testing.T) {
 	}
 }
 
+// givesUp sends requests that have nobody else to go to to a member that admits none, and sees that they do not wait long.
+func (w *world) givesUp(patience time.Duration) {
+	w.t.Helper()
+	for _, task := range []*gateway.Task{read("x"), write("x")} {
+		began := time.Now()
+		_, err := w.reg.Send(context.Background(), memberID, task, gateway.Last, nil)
+		phase(w.t, err, gateway.PhaseNotSent, gateway.CodeUnreachable)
+		if took := time.Since(began); took > heldFor*patience/2 {
+			w.t.Errorf("it was given up after %v", took)
+		}
+	}
+}
+
 // A member that only reports has no answers that its word could wait behind: nobody waits for it longer, also who has nobody else to go to.
 func TestAMemberThatOnlyReportsIsGivenUp(t *testing.T) {
 	t.Parallel()
@@ -319,14 +332,7 @@ func TestAMemberThatOnlyReportsIsGivenUp(t *testing.T) {
 	d := w.dialer(0)
 	d.ReportEvery = patience / 4
 	w.serve(d)
-	for _, task := range []*gateway.Task{read("x"), write("x")} {
-		began := time.Now()
-		_, err := w.reg.Send(context.Background(), memberID, task, gateway.Last, nil)
-		phase(t, err, gateway.PhaseNotSent, gateway.CodeUnreachable)
-		if took := time.Since(began); took > heldFor*patience/2 {
-			t.Errorf("it was given up after %v", took)
-		}
-	}
+	w.givesUp(patience)
 	close(decide)
 	w.idle()
 }
@@ -359,14 +365,7 @@ func TestAStuckMemberOnAFastLineIsGivenUp(t *testing.T) {
 	var reader sync.WaitGroup
 	reader.Go(func() { _, _ = io.Copy(io.Discard, answer.Body) })
 	stuck.Store(true)
-	for _, task := range []*gateway.Task{read("x"), write("x")} {
-		began := time.Now()
-		_, err := w.reg.Send(context.Background(), memberID, task, gateway.Last, nil)
-		phase(t, err, gateway.PhaseNotSent, gateway.CodeUnreachable)
-		if took := time.Since(began); took > heldFor*patience/2 {
-			t.Errorf("it was given up after %v", took)
-		}
-	}
+	w.givesUp(patience)
 	close(decide)
 	answer.Body.Close()
 	reader.Wait()
